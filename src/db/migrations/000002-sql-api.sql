@@ -1,0 +1,412 @@
+-- The functions that any SQL client or trigger may call. Signatures are Graphile Worker's to the letter and are never
+-- overloaded; the bodies are ours: an add never comes back empty, ids are not burned, and bad values get plain messages.
+
+-- A job that was replaced, removed or failed by hand while it ran. Its attempts are used up on purpose, so whoever gives
+-- the job back must not restore one. No foreign key: it would cost every deleted job a look-up.
+create table if not exists graphile_worker._private_job_retirements (
+  id bigint primary key
+);
+alter table graphile_worker._private_job_retirements drop constraint if exists _private_job_retirements_id_fkey;
+alter table graphile_worker._private_job_retirements enable row level security;
+
+create or replace function graphile_worker._hathi_check_spec(
+  identifier text, queue_name text, job_key text, max_attempts integer
+) returns void language plpgsql immutable as $hathi$
+begin
+  if length(identifier) > 128 then
+    raise exception 'Task identifier is too long: % characters, at most 128 are allowed.', length(identifier)
+      using errcode = 'GWBID';
+  end if;
+  if length(queue_name) > 128 then
+    raise exception 'Job queue name is too long: % characters, at most 128 are allowed.', length(queue_name)
+      using errcode = 'GWBQN';
+  end if;
+  if length(job_key) > 512 or length(job_key) < 1 then
+    raise exception 'Job key must have 1 to 512 characters, got %.', length(job_key)
+      using errcode = 'GWBJK';
+  end if;
+  if max_attempts < 1 then
+    raise exception 'Job maximum attempts must be at least 1, got %.', max_attempts
+      using errcode = 'GWBMA';
+  end if;
+end;
+$hathi$;
+
+-- Looks before it writes, so that identity values are only used for rows that are really new.
+create or replace function graphile_worker._hathi_task_id(wanted text)
+returns integer language plpgsql volatile as $hathi$
+declare
+  found_id integer;
+begin
+  loop
+    select id into found_id from graphile_worker._private_tasks where identifier = wanted;
+    if found then
+      return found_id;
+    end if;
+    insert into graphile_worker._private_tasks (identifier) values (wanted) on conflict do nothing returning id into found_id;
+    if found then
+      return found_id;
+    end if;
+  end loop;
+end;
+$hathi$;
+
+create or replace function graphile_worker._hathi_queue_id(wanted text)
+returns integer language plpgsql volatile as $hathi$
+declare
+  found_id integer;
+begin
+  if wanted is null then
+    return null;
+  end if;
+  loop
+    select id into found_id from graphile_worker._private_job_queues where queue_name = wanted;
+    if found then
+      return found_id;
+    end if;
+    insert into graphile_worker._private_job_queues (queue_name) values (wanted) on conflict do nothing returning id into found_id;
+    if found then
+      return found_id;
+    end if;
+  end loop;
+end;
+$hathi$;
+
+create or replace function graphile_worker._hathi_flags(flags text[])
+returns jsonb language sql immutable as $hathi$
+  select jsonb_object_agg(flag, true) from unnest(flags) as flag;
+$hathi$;
+
+-- Frees a key that is held by a job which can no longer be changed: one that runs, or one that failed for good. Waits for
+-- a claim in progress, so that what it decides on is the truth.
+create or replace function graphile_worker._hathi_free_keys(keys text[])
+returns void language plpgsql volatile as $hathi$
+declare
+  held bigint[];
+begin
+  select array_agg(job.id) filter (where not job.is_available) into held
+  from (
+    select id, is_available
+    from graphile_worker._private_jobs
+    where key = any (keys)
+    order by key
+    for update
+  ) as job;
+  if held is not null then
+    insert into graphile_worker._private_job_retirements (id)
+      select id from graphile_worker._private_jobs where id = any (held) and locked_at is not null
+      on conflict do nothing;
+    update graphile_worker._private_jobs
+      set key = null, attempts = max_attempts, updated_at = now()
+      where id = any (held);
+  end if;
+end;
+$hathi$;
+
+create or replace function graphile_worker.add_jobs(
+  specs graphile_worker.job_spec[], job_key_preserve_run_at boolean default false
+) returns setof graphile_worker._private_jobs language plpgsql volatile as $hathi$
+declare
+  keys text[];
+  missing text[];
+  twice text;
+  bad record;
+  plain graphile_worker._private_jobs[];
+  keyed graphile_worker._private_jobs[] := '{}';
+  written graphile_worker._private_jobs[];
+begin
+  -- One look over all specs; the message is made only for the first bad one.
+  select spec.* into bad
+  from unnest(specs) as spec
+  where length(spec.identifier) > 128
+    or length(spec.queue_name) > 128
+    or length(spec.job_key) > 512
+    or length(spec.job_key) < 1
+    or spec.max_attempts < 1
+  limit 1;
+  if found then
+    perform graphile_worker._hathi_check_spec(bad.identifier, bad.queue_name, bad.job_key, bad.max_attempts);
+  end if;
+
+  -- In order of name, so that two calls with the same new names wait for each other instead of dead-locking.
+  insert into graphile_worker._private_tasks (identifier)
+    select distinct spec.identifier
+    from unnest(specs) as spec
+    where not exists (select from graphile_worker._private_tasks as task where task.identifier = spec.identifier)
+    order by 1
+    on conflict do nothing;
+  insert into graphile_worker._private_job_queues (queue_name)
+    select distinct spec.queue_name
+    from unnest(specs) as spec
+    where spec.queue_name is not null
+      and not exists (select from graphile_worker._private_job_queues as queue where queue.queue_name = spec.queue_name)
+    order by 1
+    on conflict do nothing;
+
+  perform pg_notify('jobs:insert', json_build_object('r', random(), 'count', cardinality(specs))::text);
+
+  select array_agg(spec.job_key order by spec.job_key) into keys
+  from unnest(specs) as spec
+  where spec.job_key is not null;
+
+  if keys is null then
+    return query
+      insert into graphile_worker._private_jobs
+        (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
+      select queue.id, task.id,
+        coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
+        coalesce(spec.priority, 0::smallint), graphile_worker._hathi_flags(spec.flags)
+      from unnest(specs) with ordinality
+        as spec (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, position)
+      left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
+      left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
+      order by spec.position
+      returning *;
+    return;
+  end if;
+
+  select key into twice from unnest(keys) as key group by key having count(*) > 1 limit 1;
+  if found then
+    raise exception 'Job key ''%'' was given more than once in one call.', twice
+      using errcode = '21000', hint = 'Add these jobs one after the other, or give each its own key.';
+  end if;
+
+  with inserted as (
+    insert into graphile_worker._private_jobs
+      (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
+    select queue.id, task.id,
+      coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
+      coalesce(spec.priority, 0::smallint), graphile_worker._hathi_flags(spec.flags)
+    from unnest(specs) with ordinality
+      as spec (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, position)
+    left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
+    left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
+    where spec.job_key is null
+    order by spec.position
+    returning *
+  )
+  select array_agg(inserted) into plain from inserted;
+
+  -- A worker may claim the keyed job between freeing the key and the upsert; then the upsert writes nothing for it and it
+  -- has its turn again. In order of key, as above.
+  missing := keys;
+  while cardinality(missing) > 0 loop
+    perform graphile_worker._hathi_free_keys(missing);
+    with upserted as (
+      insert into graphile_worker._private_jobs as job
+        (job_queue_id, task_id, payload, run_at, max_attempts, key, priority, flags)
+      select queue.id, task.id,
+        coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
+        spec.job_key, coalesce(spec.priority, 0::smallint), graphile_worker._hathi_flags(spec.flags)
+      from unnest(specs) as spec
+      left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
+      left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
+      where spec.job_key = any (missing)
+      order by spec.job_key
+      on conflict (key) do update set
+        job_queue_id = excluded.job_queue_id,
+        task_id = excluded.task_id,
+        payload = case
+          when json_typeof(job.payload) = 'array' and json_typeof(excluded.payload) = 'array'
+            then (job.payload::jsonb || excluded.payload::jsonb)::json
+          else excluded.payload
+        end,
+        max_attempts = excluded.max_attempts,
+        run_at = case
+          when job_key_preserve_run_at and job.attempts = 0 then job.run_at
+          else excluded.run_at
+        end,
+        priority = excluded.priority,
+        revision = job.revision + 1,
+        flags = excluded.flags,
+        attempts = 0,
+        last_error = null,
+        updated_at = now()
+      where job.locked_at is null
+      returning *
+    )
+    select array_agg(upserted) into written from upserted;
+    keyed := keyed || written;
+    select array_agg(key) into missing
+    from unnest(missing) as key
+    where key not in (select (done).key from unnest(written) as done);
+  end loop;
+
+  return query
+    select (coalesce(upserted.row, inserted.row)).*
+    from (
+      select spec.job_key, spec.position,
+        count(*) filter (where spec.job_key is null) over (order by spec.position) as nth_plain
+      from unnest(specs) with ordinality
+        as spec (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, position)
+    ) as spec
+    left join (select done as row, (done).key as key from unnest(keyed) as done) as upserted on upserted.key = spec.job_key
+    left join (select row_number() over () as nth, done as row from unnest(plain) as done) as inserted
+      on spec.job_key is null and inserted.nth = spec.nth_plain
+    order by spec.position;
+end;
+$hathi$;
+
+create or replace function graphile_worker.add_job(
+  identifier text,
+  payload json default null,
+  queue_name text default null,
+  run_at timestamptz default null,
+  max_attempts integer default null,
+  job_key text default null,
+  priority integer default null,
+  flags text[] default null,
+  job_key_mode text default 'replace'
+) returns graphile_worker._private_jobs language plpgsql volatile as $hathi$
+#variable_conflict use_column
+declare
+  added graphile_worker._private_jobs;
+  flag_object jsonb;
+begin
+  if length(add_job.identifier) > 128
+    or length(add_job.queue_name) > 128
+    or length(add_job.job_key) > 512
+    or length(add_job.job_key) < 1
+    or add_job.max_attempts < 1
+  then
+    perform graphile_worker._hathi_check_spec(
+      add_job.identifier, add_job.queue_name, add_job.job_key, add_job.max_attempts
+    );
+  end if;
+
+  if add_job.job_key is not null and add_job.job_key_mode not in ('replace', 'preserve_run_at', 'unsafe_dedupe') then
+    raise exception 'Invalid job_key_mode ''%''.', add_job.job_key_mode
+      using errcode = 'GWBKM', hint = 'Use replace, preserve_run_at or unsafe_dedupe.';
+  end if;
+
+  if add_job.flags is not null then
+    flag_object := graphile_worker._hathi_flags(add_job.flags);
+  end if;
+
+  if add_job.job_key is null then
+    insert into graphile_worker._private_jobs
+      (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
+    values (
+      case when add_job.queue_name is not null then graphile_worker._hathi_queue_id(add_job.queue_name) end,
+      graphile_worker._hathi_task_id(add_job.identifier),
+      coalesce(add_job.payload, '{}'::json),
+      coalesce(add_job.run_at, now()),
+      coalesce(add_job.max_attempts::smallint, 25::smallint),
+      coalesce(add_job.priority::smallint, 0::smallint),
+      flag_object
+    )
+    returning * into added;
+    perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":1}');
+    return added;
+  end if;
+
+  if add_job.job_key_mode = 'unsafe_dedupe' then
+    insert into graphile_worker._private_jobs as job
+      (job_queue_id, task_id, payload, run_at, max_attempts, key, priority, flags)
+    values (
+      graphile_worker._hathi_queue_id(add_job.queue_name),
+      graphile_worker._hathi_task_id(add_job.identifier),
+      coalesce(add_job.payload, '{}'::json),
+      coalesce(add_job.run_at, now()),
+      coalesce(add_job.max_attempts::smallint, 25::smallint),
+      add_job.job_key,
+      coalesce(add_job.priority::smallint, 0::smallint),
+      flag_object
+    )
+    on conflict (key) do update set revision = job.revision + 1, updated_at = now()
+    returning * into added;
+    if added.revision = 0 then
+      perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":1}');
+    end if;
+    return added;
+  end if;
+
+  select * into strict added
+  from graphile_worker.add_jobs(
+    array[(
+      add_job.identifier, add_job.payload, add_job.queue_name, add_job.run_at, add_job.max_attempts::smallint,
+      add_job.job_key, add_job.priority::smallint, add_job.flags
+    )::graphile_worker.job_spec],
+    coalesce(add_job.job_key_mode = 'preserve_run_at', false)
+  );
+  return added;
+end;
+$hathi$;
+
+create or replace function graphile_worker.remove_job(job_key text)
+returns graphile_worker._private_jobs language plpgsql volatile strict as $hathi$
+declare
+  removed graphile_worker._private_jobs;
+begin
+  select * into removed
+  from graphile_worker._private_jobs as job
+  where job.key = remove_job.job_key
+  for update;
+  if not found then
+    return null;
+  end if;
+
+  if removed.locked_at is null or removed.locked_at < now() - interval '4 hours' then
+    delete from graphile_worker._private_jobs as job where job.id = removed.id;
+    perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":-1}');
+    return removed;
+  end if;
+
+  -- It runs: let it finish, but never again.
+  insert into graphile_worker._private_job_retirements (id) values (removed.id) on conflict do nothing;
+  update graphile_worker._private_jobs as job
+    set key = null, attempts = job.max_attempts, updated_at = now()
+    where job.id = removed.id
+    returning * into removed;
+  return removed;
+end;
+$hathi$;
+
+create or replace function graphile_worker.complete_jobs(job_ids bigint[])
+returns setof graphile_worker._private_jobs language sql volatile as $hathi$
+  delete from graphile_worker._private_jobs
+  where id = any (job_ids)
+    and (locked_at is null or locked_at < now() - interval '4 hours')
+  returning *;
+$hathi$;
+
+create or replace function graphile_worker.permanently_fail_jobs(job_ids bigint[], error_message text default null)
+returns setof graphile_worker._private_jobs language sql volatile as $hathi$
+  update graphile_worker._private_jobs
+  set
+    last_error = coalesce(error_message, 'Manually marked as failed'),
+    attempts = max_attempts,
+    updated_at = now()
+  where id = any (job_ids)
+    and (locked_at is null or locked_at < now() - interval '4 hours')
+  returning *;
+$hathi$;
+
+create or replace function graphile_worker.reschedule_jobs(
+  job_ids bigint[],
+  run_at timestamptz default null,
+  priority integer default null,
+  attempts integer default null,
+  max_attempts integer default null
+) returns setof graphile_worker._private_jobs language sql volatile as $hathi$
+  update graphile_worker._private_jobs as job
+  set
+    run_at = coalesce(reschedule_jobs.run_at, job.run_at),
+    priority = coalesce(reschedule_jobs.priority::smallint, job.priority),
+    attempts = coalesce(reschedule_jobs.attempts::smallint, job.attempts),
+    max_attempts = coalesce(reschedule_jobs.max_attempts::smallint, job.max_attempts),
+    updated_at = now()
+  where job.id = any (job_ids)
+    and (job.locked_at is null or job.locked_at < now() - interval '4 hours')
+  returning *;
+$hathi$;
+
+create or replace function graphile_worker.force_unlock_workers(worker_ids text[])
+returns void language sql volatile as $hathi$
+  update graphile_worker._private_jobs
+  set locked_at = null, locked_by = null
+  where locked_by = any (worker_ids);
+  update graphile_worker._private_job_queues
+  set locked_at = null, locked_by = null
+  where locked_by = any (worker_ids);
+$hathi$;
