@@ -1,0 +1,77 @@
+import { randomUUID } from "node:crypto";
+import { appendFile, chown, lstat, mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import type { Account } from "./account.ts";
+import { configFileName } from "./cluster-config.ts";
+import { EmbeddedError } from "./embedded-error.ts";
+import type { Home } from "./home.ts";
+import { isReachable, openSharedFolder, shortHash } from "./reachable-folder.ts";
+import { runBinary } from "./run-binary.ts";
+
+interface InitRequest {
+  readonly home: Home;
+  readonly binDir: string;
+  readonly account: Account | undefined;
+  readonly password: string;
+  readonly isDurable: boolean;
+}
+
+/** Makes a new cluster and returns its real path; it appears under `home.pgdata` only when it is complete. */
+export async function initCluster(request: InitRequest): Promise<string> {
+  const { home, account } = request;
+  await removeLeftovers(home);
+  const isInPlace = await isReachable(home.dataDir, account);
+  const folder = isInPlace ? home.dataDir : await openSharedFolder(account);
+  const name = isInPlace ? basename(home.pgdata) : `data-${shortHash(home.dataDir)}`;
+  const clusterDir = join(folder, `${name}.${randomUUID()}`);
+
+  await mkdir(clusterDir, { mode: 0o700 });
+  try {
+    if (account !== undefined) await chown(clusterDir, account.uid, account.gid);
+    await runInitdb(request, clusterDir);
+    await appendFile(join(clusterDir, "postgresql.conf"), `\ninclude_if_exists = '${configFileName}'\n`);
+    if (!isInPlace) {
+      await symlink(clusterDir, home.pgdata);
+      return clusterDir;
+    }
+    await rename(clusterDir, home.pgdata);
+    return home.pgdata;
+  } catch (error) {
+    await rm(clusterDir, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function runInitdb(request: InitRequest, clusterDir: string): Promise<void> {
+  const { account, binDir } = request;
+  // Next to the cluster, because initdb wants an empty folder and must be able to read the file as the account.
+  const passwordFile = `${clusterDir}.password`;
+  try {
+    await writeFile(passwordFile, request.password, { mode: 0o600, flag: "wx" });
+    if (account !== undefined) await chown(passwordFile, account.uid, account.gid);
+    const args = ["--pgdata", clusterDir, "--username", "postgres", "--pwfile", passwordFile];
+    args.push("--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C", "--no-instructions");
+    if (!request.isDurable) args.push("--no-sync");
+    const { exitCode, output } = await runBinary(join(binDir, "initdb"), args, account);
+    if (exitCode !== 0) {
+      throw new EmbeddedError("INIT_FAILED", `PostgreSQL could not create a cluster in '${clusterDir}': ${output}`);
+    }
+  } finally {
+    await rm(passwordFile, { force: true });
+  }
+}
+
+/** What a start that was killed half-way left in the data folder. */
+async function removeLeftovers(home: Home): Promise<void> {
+  const prefix = `${basename(home.pgdata)}.`;
+  for (const name of await readdir(home.dataDir)) {
+    if (!name.startsWith(prefix)) continue;
+    // An initdb that outlived its parent may still be writing there; it harms nobody.
+    await rm(join(dirname(home.pgdata), name), { recursive: true, force: true }).catch(() => undefined);
+  }
+  const isLink = await lstat(home.pgdata).then(
+    (info) => info.isSymbolicLink(),
+    () => false,
+  );
+  if (isLink) await rm(home.pgdata);
+}
