@@ -1,0 +1,64 @@
+/** The SQLSTATEs (and Node's own codes) that we act on, and what each means to us. */
+
+/** Somebody else was making the same object at the same moment. */
+const clashes = new Set(["23505", "42P06", "42P07", "42710"]);
+
+/** The database changed its mind about this transaction; the same statement may well succeed at once. */
+const repeatable = new Set(["40001", "40P01"]);
+
+/** The database, or the way to it, is away for now. */
+const away = new Set([
+  "53300", // too many connections
+  "55P03", // lock not available
+  "57P01", // terminated by an administrator
+  "57P02", // crash of another backend
+  "57P03", // starting up or shutting down
+  "57P05", // idle session timeout
+  "25P03", // idle in transaction timeout
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ECONNABORTED",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "EHOSTDOWN",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+]);
+
+/** A pooler between us and the database handed us another backend than the one the statement was prepared on. */
+const brokenPrepared = new Set(["42P05", "26000", "08P01"]);
+
+export const undefinedTable = "42P01";
+export const undefinedColumn = "42703";
+
+export function codeOf(error: unknown): string | undefined {
+  if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
+  return typeof error.code === "string" ? error.code : undefined;
+}
+
+export function isClash(error: unknown): boolean {
+  return clashes.has(codeOf(error) ?? "");
+}
+
+export function isRepeatable(error: unknown): boolean {
+  return repeatable.has(codeOf(error) ?? "");
+}
+
+/** True for faults of the connection and of a server that stops, starts or is full. */
+export function isAway(error: unknown): boolean {
+  const code = codeOf(error);
+  if (code !== undefined) return away.has(code) || code.startsWith("08");
+  // node-postgres gives these no code.
+  return (
+    error instanceof Error &&
+    /Connection terminated|timeout exceeded when trying to connect|not queryable|Client was closed/i.test(error.message)
+  );
+}
+
+export function breaksPreparedStatements(error: unknown): boolean {
+  const code = codeOf(error);
+  if (code === "08P01") return error instanceof Error && /prepared statement/i.test(error.message);
+  return brokenPrepared.has(code ?? "");
+}

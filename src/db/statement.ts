@@ -1,0 +1,31 @@
+import { createHash } from "node:crypto";
+
+/** One thing we ask of the database: its text, how parameters become values, and the shape of its rows. */
+export interface Statement<Params, Row> {
+  readonly name: string;
+  readonly text: string;
+  readonly values: (params: Params) => unknown[];
+  /** Phantom: carries the row type. */
+  readonly row?: Row;
+}
+
+export function statement<Params, Row>(definition: Omit<Statement<Params, Row>, "row">): Statement<Params, Row> {
+  return definition;
+}
+
+/** All SQL in this repository is written against this schema; `forSchema` is the only place that changes it. */
+const defaultSchema = /\bgraphile_worker\./g;
+
+export function forSchema(text: string, schema: string): string {
+  const quoted = `${quoteIdentifier(schema)}.`;
+  return text.replace(defaultSchema, () => quoted);
+}
+
+export function quoteIdentifier(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** Prepared names carry a hash of their text, so two texts can never share a name on one connection. */
+export function preparedName(name: string, text: string): string {
+  return `${name}_${createHash("sha1").update(text).digest("hex").slice(0, 8)}`;
+}

@@ -1,0 +1,58 @@
+/** Every error this library throws on purpose has a stable `code`; the text is for people. */
+export abstract class HathiError extends Error {
+  abstract readonly code: string;
+  override get name(): string {
+    return this.constructor.name;
+  }
+}
+
+/** An option, or a combination of options, that cannot work. */
+export class ConfigError extends HathiError {
+  readonly code = "BAD_CONFIG";
+}
+
+/** A job, or a request about jobs, that the database could not accept; found before anything was written. */
+export class JobSpecError extends HathiError {
+  readonly code = "BAD_JOB_SPEC";
+}
+
+/** The schema was changed in a breaking way by a newer version. The process should end with exit code 57. */
+export class SchemaTooNewError extends HathiError {
+  readonly code = "SCHEMA_TOO_NEW";
+  readonly found: number;
+  readonly supported: number;
+
+  constructor(found: number, supported: number) {
+    super(
+      `The database is using Graphile Worker schema revision ${found} which includes breaking changes; ` +
+        `this version understands revisions up to ${supported}. Please upgrade before running workers on it.`,
+    );
+    this.found = found;
+    this.supported = supported;
+  }
+}
+
+/** The schema is older than what can be adopted. */
+export class SchemaTooOldError extends HathiError {
+  readonly code = "SCHEMA_TOO_OLD";
+}
+
+/** Jobs that were still running when their worker was told to stop at once. */
+export class ShutdownError extends HathiError {
+  readonly code = "SHUTDOWN";
+}
+
+/** A task may throw anything; from here on it is an Error with a message. */
+export function toError(thrown: unknown): Error {
+  if (thrown instanceof Error) return thrown;
+  if (typeof thrown === "object" && thrown !== null && "message" in thrown && typeof thrown.message === "string") {
+    return new Error(thrown.message, { cause: thrown });
+  }
+  return new Error(typeof thrown === "string" && thrown !== "" ? thrown : `Non-error thrown: ${String(thrown)}`, {
+    cause: thrown,
+  });
+}
+
+export function unreachable(value: never): never {
+  throw new Error(`Unreachable: ${JSON.stringify(value)}`);
+}

@@ -1,0 +1,108 @@
+/**
+ * The glossary. One word per idea, in names, messages and documents:
+ *
+ * - *job*: a row of work: a task's name, a payload, and when it may run. It is *waiting*, *running* (locked by a pool) or *dead*
+ *   (its attempts are used up); when it is done its row is gone.
+ * - *task*: the function that does the work of all jobs with its name (its *identifier*).
+ * - *queue*: a name that jobs share so that never two of them run at the same time. Most jobs have none.
+ * - *key*: a name that makes a waiting job replaceable: adding with the same key changes it instead of adding another.
+ * - *pool*: one process's share of the work: one *claimer* and a number of *slots* (workers). Its id is what locks carry.
+ * - *claim*: to lock due jobs for a pool. *Run*: to call the task. *Settle*: to write how it ended. *Return*: to give an unstarted or
+ *   interrupted job back with its attempt restored. *Sweep*: to take jobs from a dead pool. *Nudge*: to wake a claimer.
+ * - *buffer*: jobs a pool has claimed ahead and not started yet.
+ */
+
+/** A job as it stands in the database. */
+export interface DbJob {
+  id: string;
+  job_queue_id: number | null;
+  task_id: number;
+  payload: unknown;
+  priority: number;
+  run_at: Date;
+  attempts: number;
+  max_attempts: number;
+  last_error: string | null;
+  created_at: Date;
+  updated_at: Date;
+  key: string | null;
+  locked_at: Date | null;
+  locked_by: string | null;
+  revision: number;
+  flags: { [flag: string]: true } | null;
+  is_available?: boolean;
+}
+
+/** A job together with the name of its task. */
+export interface Job extends DbJob {
+  task_identifier: string;
+}
+
+export type JobKeyMode = "replace" | "preserve_run_at" | "unsafe_dedupe";
+
+/** How and when a job runs; everything has a default. */
+export interface TaskSpec {
+  /** Jobs with the same queue name run one after the other, never at once. */
+  queueName?: string;
+  /** Not before this moment; now, if left out. */
+  runAt?: Date;
+  /** Lower numbers run first; from -32768 to 32767, 0 if left out. */
+  priority?: number;
+  /** How often the job is tried before it is left as failed; 25 if left out. */
+  maxAttempts?: number;
+  /** Adding with the key of a waiting job changes that job instead of adding another. */
+  jobKey?: string;
+  /** What to do when the key is taken: `replace` (everything), `preserve_run_at`, or `unsafe_dedupe` (nothing). */
+  jobKeyMode?: JobKeyMode;
+  /** Marks that workers may be told to skip or to look for. */
+  flags?: string[];
+}
+
+declare global {
+  namespace GraphileWorker {
+    /** Merge your own tasks into this: the name of each, and the type of its payload. */
+    // biome-ignore lint/suspicious/noEmptyInterface: users fill it by declaration merging
+    interface Tasks {}
+  }
+}
+
+/** A task's name: one of the registered ones, or any other text. */
+export type TaskName = keyof GraphileWorker.Tasks | (string & {});
+
+/** The payload type that was registered for a task's name, or `unknown`. */
+export type PayloadOf<Name> = Name extends keyof GraphileWorker.Tasks ? GraphileWorker.Tasks[Name] : unknown;
+
+/** One job of an `addJobs` call. */
+export type AddJobsJobSpec = {
+  [Name in TaskName]: Omit<TaskSpec, "jobKeyMode"> & {
+    identifier: Name;
+    payload: PayloadOf<Name>;
+    /** The whole call has one mode: its second argument. */
+    jobKeyMode?: never;
+  };
+}[TaskName];
+
+/** A job spec as the database's `job_spec` type names it. */
+export interface DbJobSpec {
+  identifier: string;
+  payload: unknown;
+  queue_name?: string | null;
+  run_at?: string | null;
+  max_attempts?: number | null;
+  job_key?: string | null;
+  priority?: number | null;
+  flags?: string[] | null;
+}
+
+/** Adds one job and gives its row. */
+export type AddJobFunction = <Name extends TaskName = TaskName>(
+  identifier: Name,
+  payload: PayloadOf<Name>,
+  spec?: TaskSpec,
+) => Promise<Job>;
+
+/** Adds many jobs in one statement; rows come back in the order of the specs. */
+export type AddJobsFunction = (
+  jobSpecs: ReadonlyArray<AddJobsJobSpec>,
+  jobKeyPreserveRunAt?: boolean,
+) => Promise<readonly Job[]>;
