@@ -35,7 +35,7 @@ export interface FileDetails {
 
 export type Writeable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-interface MigrationEvent {
+export interface MigrationEvent {
   client: PoolClient;
   postgresVersion: number;
   scratchpad: Record<string, unknown>;

@@ -2,6 +2,11 @@
 -- Skipped when such a schema is found and adopted. Names, column order and types are the interface: original
 -- workers run on these tables beside ours.
 
+-- First, so that an original that starts at this moment waits here and then finds everything done.
+insert into graphile_worker.migrations (id, breaking)
+  select id, id in (1, 3, 11, 13, 14, 16, 19)
+  from generate_series(1, 20) as id;
+
 create table graphile_worker._private_tasks (
   id integer generated always as identity (sequence name graphile_worker.tasks_id_seq) constraint tasks_pkey primary key,
   identifier text not null constraint tasks_identifier_key unique,
@@ -90,7 +95,3 @@ create view graphile_worker.jobs as
   from graphile_worker._private_jobs as jobs
   join graphile_worker._private_tasks as tasks on tasks.id = jobs.task_id
   left join graphile_worker._private_job_queues as job_queues on job_queues.id = jobs.job_queue_id;
-
-insert into graphile_worker.migrations (id, breaking)
-  select id, id in (1, 3, 11, 13, 14, 16, 19)
-  from generate_series(1, 20) as id;

@@ -1,0 +1,73 @@
+import type { ClientBase } from "pg";
+import { codeOf, undefinedColumn, undefinedTable } from "./sqlstate.ts";
+import { forSchema } from "./statement.ts";
+
+/** What is in the schema now, as far as installing and adopting care. */
+export interface SchemaState {
+  readonly postgresVersion: number;
+  readonly hasSchema: boolean;
+  /** Ids in Graphile Worker's ledger, ascending; undefined where it, or its `breaking` column, is missing. */
+  readonly recorded: readonly number[] | undefined;
+  /** Those of them that are marked as breaking. */
+  readonly breaking: readonly number[];
+  /** Ids in our own ledger; undefined where there is none yet. */
+  readonly ours: readonly number[] | undefined;
+  /** Names of all tables, views, indexes and functions in the schema. */
+  readonly objects: ReadonlySet<string>;
+}
+
+/** Reads the state; a schema that is up to date takes one round trip. */
+export async function readSchemaState(client: ClientBase, schema: string): Promise<SchemaState> {
+  try {
+    const { rows } = await client.query(forSchema(glance, schema), [schema]);
+    return { ...rows[0], objects: new Set(rows[0].objects) };
+  } catch (error) {
+    const code = codeOf(error);
+    if (code !== undefinedTable && code !== undefinedColumn) throw error;
+    return examineSchema(client, schema);
+  }
+}
+
+/** As above, but never causes an error, so it may be asked inside a transaction. */
+export async function examineSchema(client: ClientBase, schema: string): Promise<SchemaState> {
+  const { rows } = await client.query(catalogue, [schema]);
+  const { hasLedger, ...found } = rows[0];
+  const objects = new Set<string>(found.objects);
+  const ids = async (text: string): Promise<number[]> =>
+    (await client.query<{ id: number }>(forSchema(text, schema))).rows.map(({ id }) => id);
+  return {
+    ...found,
+    objects,
+    recorded: hasLedger ? await ids("select id from graphile_worker.migrations order by id") : undefined,
+    breaking: hasLedger ? await ids("select id from graphile_worker.migrations where breaking order by id") : [],
+    ours: objects.has("_hathi_migrations")
+      ? await ids("select id from graphile_worker._hathi_migrations order by id")
+      : undefined,
+  };
+}
+
+const common = `
+  current_setting('server_version_num')::integer as "postgresVersion",
+  exists (select from pg_namespace where nspname = $1::text) as "hasSchema",
+  array(
+    select class.relname::text from pg_class as class
+    join pg_namespace as schema on schema.oid = class.relnamespace where schema.nspname = $1::text
+    union all
+    select function.proname::text from pg_proc as function
+    join pg_namespace as schema on schema.oid = function.pronamespace where schema.nspname = $1::text
+  ) as objects`;
+
+const glance = `
+select ${common},
+  array(select id from graphile_worker.migrations order by id) as recorded,
+  array(select id from graphile_worker.migrations where breaking order by id) as breaking,
+  array(select id from graphile_worker._hathi_migrations order by id) as ours`;
+
+const catalogue = `
+select ${common},
+  exists (
+    select from pg_attribute as attribute
+    join pg_class as class on class.oid = attribute.attrelid
+    join pg_namespace as schema on schema.oid = class.relnamespace
+    where schema.nspname = $1::text and class.relname = 'migrations' and attribute.attname = 'breaking'
+  ) as "hasLedger"`;

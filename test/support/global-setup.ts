@@ -1,0 +1,76 @@
+import { randomBytes } from "node:crypto";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startEmbedded } from "@hathi/embedded";
+import pg from "pg";
+import type { TestProject } from "vitest/node";
+import { migrate } from "../../src/db/migrate.ts";
+
+declare module "vitest" {
+  export interface ProvidedContext {
+    /** A server for this run: its URL, and the prefix of every database that belongs to the run. */
+    postgres: { url: string; prefix: string };
+  }
+}
+
+/** Gives all test files one PostgreSQL server and a template database with the schema in it. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const server = await startServer();
+  const prefix = `hathi_test_${randomBytes(4).toString("hex")}`;
+  await makeTemplate(server.url, `${prefix}_template`);
+  project.provide("postgres", { url: server.url, prefix });
+  return async () => {
+    await dropDatabases(server.url, prefix);
+    await server.stop();
+  };
+}
+
+async function startServer(): Promise<{ url: string; stop(): Promise<void> }> {
+  const given = process.env.TEST_DATABASE_URL;
+  if (given) return { url: given, stop: async () => undefined };
+  const version = process.env.POSTGRES_VERSION || undefined;
+  // A fixed folder: runs at the same time share the server, and one that was killed leaves nothing behind for good.
+  const embedded = await startEmbedded({
+    dataDir: join(tmpdir(), `hathi-test-${userInfo().uid}-${version ?? "default"}`),
+    profile: "test",
+    version,
+    nativeDir: version ? fileURLToPath(new URL("../postgres", import.meta.url)) : undefined,
+    settings: { max_connections: 300 },
+  });
+  return { url: embedded.connectionString, stop: async () => void (await embedded.stop()) };
+}
+
+async function makeTemplate(serverUrl: string, name: string): Promise<void> {
+  await withClient(serverUrl, (client) => client.query(`create database ${name} template template0`));
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  const pool = new pg.Pool({ connectionString: url.href, max: 1 });
+  const client = await pool.connect();
+  try {
+    await migrate({ client, schema: "graphile_worker" });
+  } finally {
+    client.release();
+    await pool.end();
+  }
+}
+
+async function dropDatabases(serverUrl: string, prefix: string): Promise<void> {
+  await withClient(serverUrl, async (client) => {
+    const { rows } = await client.query<{ datname: string }>(
+      "select datname from pg_database where starts_with(datname, $1)",
+      [prefix],
+    );
+    for (const { datname } of rows) await client.query(`drop database if exists ${datname} with (force)`);
+  });
+}
+
+async function withClient<T>(url: string, callback: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await callback(client);
+  } finally {
+    await client.end();
+  }
+}

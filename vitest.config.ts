@@ -1,0 +1,20 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  resolve: {
+    alias: { "@hathi/embedded": fileURLToPath(new URL("packages/embedded/src/index.ts", import.meta.url)) },
+  },
+  test: {
+    include: ["test/**/*.test.ts", "packages/*/test/**/*.test.ts"],
+    exclude: ["**/node_modules/**", "**/dist/**"],
+    globalSetup: ["test/support/global-setup.ts"],
+    pool: "forks",
+    // Most of the time goes to waiting for PostgreSQL, so a few more files than cores keep both busy.
+    maxWorkers: 4,
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    teardownTimeout: 30_000,
+    reporters: ["default"],
+  },
+});
