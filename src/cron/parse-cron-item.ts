@@ -1,0 +1,95 @@
+import { $$isParsed, type CronItem, type CronMatcher, type ParsedCronItem, type PatternCronItem } from "./cron-item.ts";
+import { createMatcher } from "./cron-match.ts";
+import { parseSeconds } from "./cron-options.ts";
+import { findStrangeToken, parsePattern, patternSyntax, splitPattern } from "./cron-pattern.ts";
+import { CrontabError, type CrontabProblem } from "./crontab-error.ts";
+import { isTimeZone } from "./time-zone.ts";
+
+/** An item in the making, such as `cron.everyMinute("task")`. */
+export interface CronItemBuilder {
+  build(): CronItem;
+}
+
+/** Whatever describes a recurring job in code. */
+export type CronItemInput = CronItem | PatternCronItem | CronItemBuilder | ParsedCronItem;
+
+/** Checks items one by one; unlike a crontab's lines, items may share an identifier. */
+export function parseCronItems(items: readonly CronItemInput[]): ParsedCronItem[] {
+  return items.map((item) => parseCronItem(item));
+}
+
+/** Checks an item and makes it ready to schedule. Throws one {@link CrontabError} that names everything wrong with it. */
+export function parseCronItem(input: CronItemInput, source = "parseCronItem call"): ParsedCronItem {
+  const item = "build" in input ? input.build() : input;
+  const problems: CrontabProblem[] = [];
+  const report = (text: unknown, expected: string, message: string): void => {
+    problems.push({ file: source, text: String(text), expected, message });
+  };
+
+  const match = parseMatch(item, source, report);
+  const options = parseOptions(item.options ?? {}, source, report);
+  if (problems.length > 0) throw new CrontabError(problems);
+  return {
+    [$$isParsed]: true,
+    match,
+    task: item.task,
+    options,
+    // A parsed item may come through again; its null stays.
+    payload: item.payload === undefined ? {} : item.payload,
+    identifier: item.identifier ?? item.task,
+  };
+}
+
+type Report = (text: unknown, expected: string, message: string) => void;
+
+function parseMatch(item: CronItem | PatternCronItem | ParsedCronItem, source: string, report: Report): CronMatcher {
+  const match: unknown = item.match ?? ("pattern" in item ? item.pattern : undefined);
+  if (typeof match === "function") return match as CronMatcher;
+  if (typeof match !== "string") {
+    const expected = "a pattern such as '30 4 * * 1', or a function";
+    report(match, expected, `Invalid 'match' configuration in ${source}: expected ${expected}, got ${String(match)}.`);
+    return () => false;
+  }
+  const split = splitPattern(match);
+  const last = split?.tokens.at(-1);
+  const isWhole = last !== undefined && last.offset + last.text.length === match.length;
+  if (!split || !isWhole || findStrangeToken(split.tokens)) {
+    report(match, patternSyntax, `Invalid cron pattern '${match}' in ${source}: expected ${patternSyntax}.`);
+    return () => false;
+  }
+  return createMatcher(
+    parsePattern(split.tokens, source, ({ text, expected, message }) => report(text, expected, message)),
+  );
+}
+
+function parseOptions(
+  options: NonNullable<CronItem["options"]> | ParsedCronItem["options"],
+  source: string,
+  report: Report,
+): ParsedCronItem["options"] {
+  const { seconds, ...others } = options;
+  const parsed = { ...others, backfillPeriod: options.backfillPeriod ?? 0 };
+  const check = (name: string, value: unknown, isGood: boolean, expected: string): void => {
+    if (!isGood)
+      report(value, expected, `Invalid '${name}' in ${source}: expected ${expected}, got '${String(value)}'.`);
+  };
+  const oneOf = (name: string, value: string | undefined, ...allowed: string[]): void => {
+    const expected = allowed.map((word) => `'${word}'`).join(" or ");
+    check(name, value, value === undefined || allowed.includes(value), expected);
+  };
+
+  const { timeZone, dst, missed, overlap, flags } = options;
+  check("timeZone", timeZone, timeZone === undefined || isTimeZone(timeZone), "a time zone such as 'Europe/Berlin'");
+  oneOf("dst.skipped", dst?.skipped, "run", "skip");
+  oneOf("dst.repeated", dst?.repeated, "first", "last", "both");
+  oneOf("missed", missed, "all", "last", "none");
+  oneOf("overlap", overlap, "skip", "allow");
+  check("flags", flags, flags === undefined || flags.every((flag) => typeof flag === "string"), "a list of names");
+  if (missed === "none" && parsed.backfillPeriod > 0) {
+    check("missed", missed, false, "no 'none' together with a 'backfillPeriod': keep one of them");
+  }
+  if (seconds === undefined) return parsed;
+  const parsedSeconds = typeof seconds === "string" ? parseSeconds(seconds) : seconds;
+  check("seconds", seconds, parsedSeconds !== undefined, "a crontab field for the seconds 0 to 59");
+  return { ...parsed, seconds: parsedSeconds ?? [] };
+}
