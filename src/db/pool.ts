@@ -1,0 +1,85 @@
+import pg from "pg";
+import { ConfigError } from "../errors.ts";
+import type { Logger } from "../logger.ts";
+
+export interface PoolOptions {
+  /** The user's own pool. */
+  readonly pgPool?: pg.Pool | undefined;
+  readonly connectionString: string | undefined;
+  readonly maxPoolSize: number;
+  /** How many jobs will share the pool. */
+  readonly concurrency: number;
+  readonly logger: Logger;
+}
+
+export interface HeldPool {
+  readonly pool: pg.Pool;
+  /** True if we made the pool, and so may treat it as we like. */
+  readonly isOurs: boolean;
+  /** Ends a pool of ours; takes what we added off a user's pool. May be called twice. */
+  release(): Promise<void>;
+}
+
+/** The pool to work with: the user's own, or one made from the connection string or the PG* environment. */
+export function holdPool(options: PoolOptions, env: NodeJS.ProcessEnv = process.env): HeldPool {
+  const held = options.pgPool ? borrowPool(options.pgPool, options.logger) : makePool(options, env);
+  warnIfSmall(held.pool, options);
+  return held;
+}
+
+/** An idle or lent connection that breaks must never bring the process down. */
+function makeGuard(logger: Logger): { onError: (error: Error) => void; onConnect: (client: pg.PoolClient) => void } {
+  const onError = (error: Error): void => {
+    logger.error(`PostgreSQL connection broke: ${error.message}`, { error });
+  };
+  return {
+    onError,
+    onConnect: (client) => {
+      client.on("error", onError);
+    },
+  };
+}
+
+function makePool({ connectionString, maxPoolSize, logger }: PoolOptions, env: NodeJS.ProcessEnv): HeldPool {
+  if (!connectionString && !env.PGDATABASE) {
+    throw new ConfigError(
+      "No database was named: pass 'connectionString' or 'pgPool', " +
+        "or set the environment variable DATABASE_URL (or PGDATABASE and the other PG* variables).",
+    );
+  }
+  const pool = new pg.Pool({ ...(connectionString && { connectionString }), max: maxPoolSize });
+  const { onError, onConnect } = makeGuard(logger);
+  pool.on("error", onError);
+  pool.on("connect", onConnect);
+  let ending: Promise<void> | undefined;
+  return { pool, isOurs: true, release: () => (ending ??= pool.end()) };
+}
+
+function borrowPool(pool: pg.Pool, logger: Logger): HeldPool {
+  const { onError, onConnect } = makeGuard(logger);
+  const bare = (["error", "connect"] as const).filter((event) => pool.listenerCount(event) === 0);
+  if (bare.length > 0) {
+    logger.warn(
+      `Your pgPool has no handler for ${bare.map((event) => `'${event}'`).join(" and ")} events, so a broken connection could ` +
+        "end the process. Handlers are lent to it until release; add pool.on('error', …), and " +
+        "pool.on('connect', (client) => client.on('error', …)), to be safe always.",
+    );
+  }
+  if (bare.includes("error")) pool.on("error", onError);
+  if (bare.includes("connect")) pool.on("connect", onConnect);
+  const release = (): Promise<void> => {
+    pool.off("error", onError);
+    pool.off("connect", onConnect);
+    return Promise.resolve();
+  };
+  return { pool, isOurs: false, release };
+}
+
+function warnIfSmall(pool: pg.Pool, { concurrency, logger }: PoolOptions): void {
+  const max = pool.options.max || 10;
+  if (max >= concurrency) return;
+  logger.warn(
+    `The pool has at most ${max} connections for ${concurrency} jobs at once: jobs that use the database will wait for each ` +
+      "other. Raise 'maxPoolSize' (or your pool's 'max') to at least the concurrency.",
+  );
+}

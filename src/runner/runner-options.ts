@@ -1,0 +1,28 @@
+import type { WorkerPoolOptions } from "../config/options.ts";
+import type { CronItem, ParsedCronItem } from "../cron/cron-item.ts";
+import type { TaskList } from "../task.ts";
+
+/** For `run` and `runOnce`. */
+export interface RunnerOptions extends WorkerPoolOptions {
+  /** The tasks, by name; or give a `taskDirectory`. */
+  taskList?: TaskList;
+  /** Folder of task files, one per task. */
+  taskDirectory?: string;
+  /** The text of a crontab. */
+  crontab?: string;
+  /** Path of a crontab. */
+  crontabFile?: string;
+  /** Recurring jobs that `parseCronItems` or `parseCrontab` gave. */
+  parsedCronItems?: ParsedCronItem[];
+  /** Recurring jobs as you write them; they join those of the crontab. */
+  cron?: CronItem[];
+}
+
+declare global {
+  namespace GraphileConfig {
+    interface WorkerOptions {
+      /** Recurring jobs; they join those of the crontab. */
+      cron?: CronItem[];
+    }
+  }
+}

@@ -1,0 +1,12 @@
+import { makeWorkerPreset } from "../config/preset.ts";
+import { LoadTaskFromExecutableFilePlugin } from "../tasks/load-task-from-executable-file.ts";
+import { LoadTaskFromJsPlugin } from "../tasks/load-task-from-js.ts";
+
+/** Plugins that are part of every installation. */
+export const builtInPlugins: readonly GraphileConfig.Plugin[] = [
+  LoadTaskFromJsPlugin,
+  LoadTaskFromExecutableFilePlugin,
+];
+
+/** What every preset starts from. */
+export const WorkerPreset: GraphileConfig.Preset = makeWorkerPreset(builtInPlugins);

@@ -1,0 +1,125 @@
+import { describe, expect, test } from "vitest";
+import { resolveSettings } from "../../src/config/settings.ts";
+import { ConfigError } from "../../src/errors.ts";
+
+describe("settings", () => {
+  test("every gap is filled with a default", () => {
+    expect(resolveSettings({}, "/app")).toEqual({
+      connectionString: undefined,
+      schema: "graphile_worker",
+      maxPoolSize: 10,
+      concurrentJobs: 1,
+      pollInterval: 2_000,
+      preparedStatements: true,
+      taskDirectory: "/app/tasks",
+      crontabFile: "/app/crontab",
+      fileExtensions: [".js", ".cjs", ".mjs", ".ts", ".mts"],
+      gracefulShutdownAbortTimeout: 5_000,
+      useNodeTime: false,
+      minResetLockedInterval: 480_000,
+      maxResetLockedInterval: 600_000,
+      getQueueNameBatchDelay: 50,
+      localQueue: { size: -1, ttl: 300_000, refetchDelay: undefined },
+      completeJobBatchDelay: -1,
+      failJobBatchDelay: -1,
+      shutdownGracePeriod: undefined,
+      interruptedJobRetryDelay: 30_000,
+      useNotifications: true,
+      listenConnectionString: undefined,
+      acceptedFlags: undefined,
+      timeZone: "UTC",
+      recovery: false,
+      context: undefined,
+      lifecycleHooks: undefined,
+    });
+  });
+
+  test("zero and false are values, undefined is none", () => {
+    const settings = resolveSettings({
+      completeJobBatchDelay: 0,
+      interruptedJobRetryDelay: 0,
+      shutdownGracePeriod: 0,
+      useNotifications: false,
+      schema: undefined as unknown as string,
+    });
+    expect(settings).toMatchObject({
+      completeJobBatchDelay: 0,
+      interruptedJobRetryDelay: 0,
+      shutdownGracePeriod: 0,
+      useNotifications: false,
+      schema: "graphile_worker",
+    });
+  });
+
+  test("nobody can change them afterwards", () => {
+    expect(Object.isFrozen(resolveSettings({}))).toBe(true);
+  });
+
+  test("the local queue's gaps are filled from its size", () => {
+    const { localQueue } = resolveSettings({ localQueue: { size: 20, refetchDelay: { durationMs: 100 } } });
+    expect(localQueue).toEqual({
+      size: 20,
+      ttl: 300_000,
+      refetchDelay: { durationMs: 100, threshold: 0, maxAbortThreshold: 100 },
+    });
+  });
+
+  test.each([
+    [{ concurrentJobs: 0 }, "'concurrentJobs' must be a whole number from 1 up, got 0."],
+    [{ concurrentJobs: 1.5 }, "'concurrentJobs' must be a whole number from 1 up, got 1.5."],
+    [{ maxPoolSize: "10" }, "'maxPoolSize' must be a whole number from 1 up, got '10'."],
+    [{ pollInterval: Number.NaN }, "'pollInterval' must be a number of milliseconds from 1 up, got NaN."],
+    [{ schema: "" }, "'schema' must be a name of 1 to 63 bytes, got ''."],
+    [{ schema: "é".repeat(32) }, "'schema' must be a name of 1 to 63 bytes"],
+    [{ preparedStatements: "no" }, "'preparedStatements' must be true or false, got 'no'."],
+    [{ minResetLockedInterval: 0 }, "'minResetLockedInterval' must be a number of milliseconds from 1 up, got 0."],
+    [
+      { minResetLockedInterval: 10, maxResetLockedInterval: 5 },
+      "'maxResetLockedInterval' (5) must not be less than 'minResetLockedInterval' (10).",
+    ],
+    [{ maxResetLockedInterval: Number.POSITIVE_INFINITY }, "'maxResetLockedInterval' must be a number of milliseconds"],
+    [{ timeZone: "Europe/Hathi" }, "'timeZone' must be a time zone such as 'Europe/Berlin', got 'Europe/Hathi'."],
+    [{ acceptedFlags: "gpu" }, "'acceptedFlags' must be an array of texts, got 'gpu'."],
+    [{ fileExtensions: ["js"] }, "'fileExtensions' must be an array of file extensions such as '.js'"],
+    [{ shutdownGracePeriod: -1 }, "'shutdownGracePeriod' must be a number of milliseconds from 0 up, got -1."],
+    [{ localQueue: 5 }, "'localQueue' must be an object, got 5."],
+    [{ localQueue: { size: 5, ttl: 0 } }, "'localQueue.ttl' must be a number of milliseconds from 1 up, got 0."],
+    [
+      { pollInterval: 1_000, localQueue: { size: 5, refetchDelay: { durationMs: 2_000 } } },
+      "'localQueue.refetchDelay.durationMs' (2000) must not be more than 'pollInterval' (1000).",
+    ],
+    [{ recovery: { maxCrashes: 0 } }, "'recovery.maxCrashes' must be a whole number from 1 up, got 0."],
+    [{ recovery: "yes" }, "'recovery' must be true, false or an object of settings, got yes."],
+    [
+      { recovery: { sweepThreshold: 20_000 } },
+      "'recovery.sweepThreshold' (20000) must be longer than 'recovery.heartbeatInterval' (30000), or living workers would",
+    ],
+  ])("%o is refused", (options, message) => {
+    expect(() => resolveSettings(options as GraphileConfig.WorkerOptions)).toThrow(ConfigError);
+    expect(() => resolveSettings(options as GraphileConfig.WorkerOptions)).toThrow(message);
+  });
+});
+
+describe("recovery settings", () => {
+  const defaults = {
+    heartbeatInterval: 30_000,
+    sweepInterval: 60_000,
+    sweepThreshold: 300_000,
+    recoveryDelay: 30_000,
+    resilientSweepThresholdMultiplier: 3,
+    resilientJobFlags: ["infrastructure_resilient"],
+    maxEventLoopBlock: 3_600_000,
+    crashGrace: 5_000,
+    maxCrashes: 3,
+  };
+
+  test.each([
+    ["true switches it on", { recovery: true }, defaults],
+    ["an object switches it on", { recovery: { sweepInterval: 5 } }, { ...defaults, sweepInterval: 5 }],
+    ["a loose setting switches it on", { sweepThreshold: 40_000 }, { ...defaults, sweepThreshold: 40_000 }],
+    ["the object beats loose settings", { maxCrashes: 4, recovery: { maxCrashes: 5 } }, { ...defaults, maxCrashes: 5 }],
+    ["false has the last word", { recovery: false, maxCrashes: 4 }, false],
+  ])("%s", (_, options, expected) => {
+    expect(resolveSettings(options).recovery).toEqual(expected);
+  });
+});

@@ -1,0 +1,155 @@
+import { EventEmitter } from "node:events";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import packageJson from "../../package.json" with { type: "json" };
+import type { SharedOptions } from "../../src/config/options.ts";
+import { ConfigError } from "../../src/errors.ts";
+import type { WorkerEvents } from "../../src/events.ts";
+import { compileSharedOptions } from "../../src/runner/compile.ts";
+import type { RunnerOptions } from "../../src/runner/runner-options.ts";
+import { WorkerPreset } from "../../src/runner/worker-preset.ts";
+import { version } from "../../src/version.ts";
+import { rememberingLogger } from "../support/log.ts";
+
+afterEach(() => vi.unstubAllEnvs());
+
+describe("compiling options", () => {
+  test("direct options beat the preset, which beats the defaults", () => {
+    const preset: GraphileConfig.Preset = { worker: { schema: "from_preset", pollInterval: 5_000 } };
+    const { settings, resolvedPreset } = compileSharedOptions({ preset, schema: "direct" });
+    expect(settings).toMatchObject({ schema: "direct", pollInterval: 5_000, maxPoolSize: 10 });
+    expect(resolvedPreset.worker).toMatchObject({ schema: "direct", pollInterval: 5_000, maxPoolSize: 10 });
+  });
+
+  test("the older names of options reach the preset under its names", () => {
+    const { settings } = compileSharedOptions({ concurrency: 3, noPreparedStatements: true } as RunnerOptions);
+    expect(settings).toMatchObject({ concurrentJobs: 3, preparedStatements: false });
+  });
+
+  test("an undefined option hides neither preset nor default", () => {
+    const options = { preset: { worker: { schema: "kept" } }, schema: undefined } as unknown as SharedOptions;
+    expect(compileSharedOptions(options).settings.schema).toBe("kept");
+  });
+
+  test("a preset that starts from WorkerPreset is fine", () => {
+    const preset = { extends: [WorkerPreset], worker: { concurrentJobs: 7 } };
+    expect(compileSharedOptions({ preset }).settings.concurrentJobs).toBe(7);
+  });
+
+  test("the environment names database and schema when nothing else does", () => {
+    vi.stubEnv("DATABASE_URL", "postgres:///from_env");
+    vi.stubEnv("GRAPHILE_WORKER_SCHEMA", "env_schema");
+    expect(compileSharedOptions({}).settings).toMatchObject({
+      connectionString: "postgres:///from_env",
+      schema: "env_schema",
+    });
+    expect(compileSharedOptions({ schema: "said" }).settings.schema).toBe("said");
+  });
+
+  test("plugins start once for each options object, however often it is used", () => {
+    const init = vi.fn();
+    const middleware = vi.fn((next: () => object) => next());
+    const plugin: GraphileConfig.Plugin = { name: "P", worker: { hooks: { init }, middleware: { init: middleware } } };
+    const options: SharedOptions = { preset: { plugins: [plugin] } };
+    const first = compileSharedOptions(options);
+    expect(compileSharedOptions(options)).toBe(first);
+    expect(compileSharedOptions(options, { label: "x" }).events).toBe(first.events);
+    expect(init).toHaveBeenCalledTimes(1);
+    expect(init).toHaveBeenCalledWith(first.ctx);
+    expect(middleware).toHaveBeenCalledTimes(1);
+    compileSharedOptions({ ...options });
+    expect(init).toHaveBeenCalledTimes(2);
+  });
+
+  test("an init hook that fails is logged, not obeyed", async () => {
+    const { logger, lines } = rememberingLogger();
+    const plugins: GraphileConfig.Plugin[] = [
+      {
+        name: "Throws",
+        worker: {
+          hooks: {
+            init() {
+              throw new Error("no");
+            },
+          },
+        },
+      },
+    ];
+    compileSharedOptions({ logger, preset: { plugins } });
+    expect(lines).toEqual([{ level: "error", message: "An 'init' hook of a plugin failed: Error: no" }]);
+  });
+
+  test("an init middleware that forgets to return is an error", () => {
+    const init = (() => undefined) as unknown as () => object;
+    const plugins: GraphileConfig.Plugin[] = [{ name: "Forgets", worker: { middleware: { init } } }];
+    expect(() => compileSharedOptions({ preset: { plugins } })).toThrow("it must return what its next() gave");
+  });
+
+  test("plugins, tests and listeners find what they look for", () => {
+    const events = new EventEmitter() as unknown as WorkerEvents;
+    const { logger } = rememberingLogger();
+    const options: SharedOptions = { events, logger, schema: 'odd "name"' };
+    const compiled = compileSharedOptions(options);
+    expect(compiled).toMatchObject({
+      version: packageJson.version,
+      workerSchema: 'odd "name"',
+      escapedWorkerSchema: '"odd ""name"""',
+      maxMigrationNumber: 20,
+      breakingMigrationNumbers: [1, 3, 11, 13, 14, 16, 19],
+    });
+    expect(compiled.events).toBe(events);
+    expect(compiled.logger).toBe(logger);
+    expect(compiled._rawOptions).toBe(options);
+    expect(version).toBe(packageJson.version);
+  });
+
+  test("a listener that throws is logged, and the others are still told", () => {
+    const { logger, lines } = rememberingLogger();
+    const { events, emit } = compileSharedOptions({ logger });
+    const heard = vi.fn();
+    events.on("stop", () => {
+      throw new Error("deaf");
+    });
+    events.on("stop", heard);
+    emit("stop", {});
+    expect(heard).toHaveBeenCalledTimes(1);
+    expect(lines[0]?.message).toContain("A listener of 'stop' threw");
+  });
+});
+
+describe("options that cannot work", () => {
+  test.each([
+    [{ pollIntervall: 5 }, "Unknown option 'pollIntervall' is ignored. Did you mean 'pollInterval'?"],
+    [{ poll_interval: 5 }, "Unknown option 'poll_interval' is ignored. Did you mean 'pollInterval'?"],
+    [{ zebra: 5 }, "Unknown option 'zebra' is ignored."],
+    [
+      { preset: { worker: { concurrentJob: 5 } } },
+      "Unknown option 'concurrentJob' in preset.worker is ignored. Did you mean 'concurrentJobs'?",
+    ],
+  ])("%o gets a warning", (options, message) => {
+    const { logger, lines } = rememberingLogger();
+    compileSharedOptions({ ...options, logger } as SharedOptions);
+    expect(lines).toEqual([{ level: "warning", message }]);
+  });
+
+  test("a plugin's own key in a preset is nobody's mistake", () => {
+    const { logger, lines } = rememberingLogger();
+    compileSharedOptions({ logger, preset: { worker: { myPluginSetting: 5 } as GraphileConfig.WorkerOptions } });
+    expect(lines).toEqual([]);
+  });
+
+  test.each([
+    [{ taskList: {}, taskDirectory: "x" }, "'taskList' and 'taskDirectory' were both given"],
+    [{ crontab: "# x", parsedCronItems: [] }, "'crontab' and 'parsedCronItems' were both given"],
+    [{ pgPool: {}, connectionString: "x" }, "'pgPool' and 'connectionString' were both given"],
+    [{ workerId: "w", concurrency: 2 }, "'workerId' names one worker, but 'concurrency' is 2"],
+    [{ concurrency: 0 }, "'concurrentJobs' must be a whole number from 1 up, got 0."],
+  ])("%o is refused", (options, message) => {
+    expect(() => compileSharedOptions(options as SharedOptions)).toThrow(ConfigError);
+    expect(() => compileSharedOptions(options as SharedOptions)).toThrow(message);
+  });
+
+  test("a pool and a connection string from a preset go together", () => {
+    const pgPool = {} as NonNullable<SharedOptions["pgPool"]>;
+    expect(() => compileSharedOptions({ pgPool, preset: { worker: { connectionString: "x" } } })).not.toThrow();
+  });
+});
