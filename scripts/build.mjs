@@ -8,17 +8,15 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
 
-compile("packages/embedded");
-compile(".");
+const isClean = [compile("packages/embedded"), compile(".")].every(Boolean);
 cpSync(join(root, "src/db/migrations"), join(root, "dist/db/migrations"), { recursive: true });
 cpSync(join(root, "src/db/schema.sql"), join(root, "dist/db/schema.sql"));
 const main = join(root, "dist/cli/main.js");
 if (existsSync(main)) chmodSync(main, 0o755);
+process.exitCode = isClean ? 0 : 1;
 
 function compile(folder) {
   rmSync(join(root, folder, "dist"), { recursive: true, force: true });
-  const { status } = spawnSync(process.execPath, [tsc, "-p", join(root, folder, "tsconfig.build.json")], {
-    stdio: "inherit",
-  });
-  if (status !== 0) process.exit(status ?? 1);
+  const project = join(root, folder, "tsconfig.build.json");
+  return spawnSync(process.execPath, [tsc, "-p", project], { stdio: "inherit" }).status === 0;
 }

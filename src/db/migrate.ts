@@ -12,14 +12,14 @@ import { isClash, isRepeatable } from "./sqlstate.ts";
 /** Where plugins may step in; they run outside of our transactions. */
 export interface MigrateHooks {
   /** Wraps the making of the schema and its ledger; only called when one of them is missing. */
-  bootstrap?(event: MigrationEvent, next: () => Promise<void>): PromiseOrDirect<void>;
+  bootstrap?: (event: MigrationEvent, next: () => Promise<void>) => PromiseOrDirect<void>;
   /** Wraps everything else; always called. */
-  migrate?(event: MigrationEvent, next: () => Promise<void>): PromiseOrDirect<void>;
-  prebootstrap?(event: MigrationEvent): PromiseOrDirect<void>;
-  postbootstrap?(event: MigrationEvent): PromiseOrDirect<void>;
-  premigrate?(event: MigrationEvent): PromiseOrDirect<void>;
-  postmigrate?(event: MigrationEvent): PromiseOrDirect<void>;
-  migrationError?(event: MigrationEvent & { error: Error }): PromiseOrDirect<void>;
+  migrate?: (event: MigrationEvent, next: () => Promise<void>) => PromiseOrDirect<void>;
+  prebootstrap?: (event: MigrationEvent) => PromiseOrDirect<void>;
+  postbootstrap?: (event: MigrationEvent) => PromiseOrDirect<void>;
+  premigrate?: (event: MigrationEvent) => PromiseOrDirect<void>;
+  postmigrate?: (event: MigrationEvent) => PromiseOrDirect<void>;
+  migrationError?: (event: MigrationEvent & { error: Error }) => PromiseOrDirect<void>;
 }
 
 export interface MigrateOptions {

@@ -1,0 +1,25 @@
+// Everything that can be said about the code without running it, in the order of how fast it is said.
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const checks = [
+  ["format and lint", "biome check --error-on-warnings ."],
+  ["promises", "oxlint --type-aware --deny-warnings"],
+  ["types", "tsc --noEmit -p ."],
+  ["unused code", "knip --no-progress"],
+  ["architecture", "vitest run --config test/architecture.config.ts --silent"],
+];
+
+const failed = [];
+for (const [name, command] of checks) {
+  const { status, stdout, stderr } = spawnSync("npx", ["--no-install", ...command.split(" ")], {
+    cwd: root,
+    encoding: "utf8",
+    shell: process.platform === "win32",
+  });
+  console.log(`${status === 0 ? "✓" : "✗"} ${name}`);
+  if (status !== 0) failed.push(`${stdout}${stderr}`);
+}
+for (const output of failed) console.error(output);
+process.exitCode = failed.length === 0 ? 0 : 1;

@@ -1,0 +1,144 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const source = join(root, "src");
+const files = readdirSync(source, { recursive: true, encoding: "utf8" })
+  .filter((file) => file.endsWith(".ts"))
+  .map((file) => file.replaceAll("\\", "/"));
+
+const features = ["client", "worker", "cron", "recovery", "admin", "tasks", "config"];
+const levelByFolder: Record<string, number> = {
+  util: 0,
+  db: 2,
+  ...Object.fromEntries(features.map((feature) => [feature, 3])),
+  runner: 4,
+  cli: 7,
+};
+
+interface Import {
+  readonly from: string;
+  readonly target: string;
+  readonly isType: boolean;
+}
+
+const imports = files.flatMap(importsOf);
+
+test("an import goes to a lower level only, or stays in its own folder", () => {
+  const wrong = imports.filter(({ from, target }) => {
+    const [own, other] = [homeOf(from), homeOf(target)];
+    if (isPackage(target) || own === "dashboard") return false;
+    return own !== other && levelOf(from) <= levelOf(target);
+  });
+  expect(wrong.map(describeImport)).toEqual([]);
+});
+
+test("a feature never imports a feature", () => {
+  const wrong = imports.filter(({ from, target }) => {
+    const [own, other] = [homeOf(from), homeOf(target)];
+    return own !== other && features.includes(own) && features.includes(other);
+  });
+  expect(wrong.map(describeImport)).toEqual([]);
+});
+
+test("only db/ touches pg at run time", () => {
+  const wrong = imports.filter(
+    ({ from, target, isType }) => /^pg($|\/)/.test(target) && !isType && homeOf(from) !== "db",
+  );
+  expect(wrong.map(describeImport)).toEqual([]);
+});
+
+test("util/ needs Node only", () => {
+  const wrong = imports.filter(
+    ({ from, target }) => homeOf(from) === "util" && isPackage(target) && !target.startsWith("node:"),
+  );
+  expect(wrong.map(describeImport)).toEqual([]);
+});
+
+test("the dashboard knows only the public API and its contract", () => {
+  const wrong = imports.filter(({ from, target }) => {
+    if (homeOf(from) !== "dashboard" || isPackage(target)) return false;
+    if (target === "dashboard/contract.ts") return false;
+    if (from.startsWith("dashboard/app/")) return !target.startsWith("dashboard/app/");
+    return target !== "index.ts" && !target.startsWith("dashboard/server/");
+  });
+  expect(wrong.map(describeImport)).toEqual([]);
+});
+
+test("index.ts only re-exports", () => {
+  const text = withoutComments(readFileSync(join(source, "index.ts"), "utf8"));
+  const rest = text.replace(/export\s+(type\s+)?(\*(\s+as\s+\w+)?|\{[^}]*\})\s+from\s+"[^"]+";/g, "").trim();
+  expect(rest).toBe("");
+});
+
+test("nothing is called utils, lib, common, manager or types", () => {
+  const banned = new Set(["utils", "lib", "common", "manager", "types"]);
+  const names = files.flatMap((file) =>
+    file
+      .replace(/\.ts$/, "")
+      .split("/")
+      .map((part) => [file, part] as const),
+  );
+  expect(names.filter(([, part]) => banned.has(part) || /(^|-)manager$/.test(part))).toEqual([]);
+});
+
+test("every folder has its level in the rules", () => {
+  const folders = new Set(files.filter((file) => file.includes("/")).map(homeOf));
+  expect([...folders].filter((folder) => !(folder in levelByFolder) && folder !== "dashboard")).toEqual([]);
+});
+
+test("file names are kebab-case", () => {
+  expect(files.filter((file) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.ts$/.test(basename(file)))).toEqual([]);
+});
+
+/** The folder directly below src/; the vocabulary has none, and the public API stands for itself. */
+function homeOf(file: string): string {
+  const [first = ""] = file.split("/");
+  return file.includes("/") || file === "index.ts" ? first : "";
+}
+
+function levelOf(file: string): number {
+  if (file === "index.ts") return 5;
+  const home = homeOf(file);
+  return home === "" ? 1 : (levelByFolder[home] ?? Number.NaN);
+}
+
+function isPackage(target: string): boolean {
+  return !target.endsWith(".ts");
+}
+
+function importsOf(file: string): Import[] {
+  const text = withoutComments(readFileSync(join(source, file), "utf8"));
+  const statements = text.matchAll(/(?:^|\n)\s*(?:import|export)\s+(type\s+)?([^;"']*?from\s+)?["']([^"']+)["']/g);
+  const dynamic = text.matchAll(/\bimport\(\s*["']([^"']+)["']\s*\)/g);
+  return [
+    ...[...statements].map(([, type, names, target = ""]) => ({
+      from: file,
+      target: resolveTarget(file, target),
+      isType: type !== undefined || hasOnlyTypes(names ?? ""),
+    })),
+    ...[...dynamic].map(([, target = ""]) => ({ from: file, target: resolveTarget(file, target), isType: false })),
+  ];
+}
+
+function hasOnlyTypes(names: string): boolean {
+  const listed = /^\{([\s\S]*)\}\s*from/.exec(names.trim())?.[1];
+  if (listed === undefined) return false;
+  const parts = listed.split(",").map((part) => part.trim());
+  return parts.every((part) => part === "" || part.startsWith("type "));
+}
+
+function resolveTarget(file: string, target: string): string {
+  if (!target.startsWith(".")) return target;
+  return relative(source, join(source, dirname(file), target)).replaceAll("\\", "/");
+}
+
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/(^|\s)\/\/.*$/gm, "$1");
+}
+
+function describeImport({ from, target }: Import): string {
+  return `${from} must not import ${target}`;
+}
