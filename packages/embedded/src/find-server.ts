@@ -75,7 +75,8 @@ function isPostmaster(pid: number, startedDir: string): boolean {
  */
 async function disownPidFile(clusterDir: string): Promise<void> {
   const [, ...rest] = (await readPidFile(clusterDir)).split("\n");
-  await writeFile(pidFileOf(clusterDir), ["2147483647", ...rest].join("\n"));
+  // "r+" never makes the file anew; the new text is never shorter than the old one.
+  await writeFile(pidFileOf(clusterDir), ["2147483647", ...rest].join("\n"), { flag: "r+" });
 }
 
 async function canConnect(connectionString: string, clusterDir: string): Promise<boolean> {

@@ -34,7 +34,16 @@ export async function openHome(dataDir: string): Promise<Home> {
 
 /** Where the cluster really is; `undefined` before the first start, or if the folder behind the link is gone. */
 export async function locateCluster(home: Home): Promise<string | undefined> {
-  return existsSync(join(home.pgdata, "PG_VERSION")) ? realpath(home.pgdata) : undefined;
+  try {
+    await access(join(home.pgdata, "PG_VERSION"));
+    return await realpath(home.pgdata);
+  } catch (cause) {
+    if (!hasCode(cause, "ENOENT")) throw dataDirDenied(home.dataDir, cause);
+  }
+  if (existsSync(home.pgdata)) {
+    throw new EmbeddedError("INIT_FAILED", `'${home.pgdata}' is not a PostgreSQL cluster: move it out of the way.`);
+  }
+  return undefined;
 }
 
 export async function majorOf(clusterDir: string): Promise<number> {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { appendFile, chown, lstat, mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { appendFile, chown, mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
 import type { Account } from "./account.ts";
 import { configFileName } from "./cluster-config.ts";
 import { EmbeddedError } from "./embedded-error.ts";
@@ -19,27 +19,27 @@ interface InitRequest {
 /** Makes a new cluster and returns its real path; it appears under `home.pgdata` only when it is complete. */
 export async function initCluster(request: InitRequest): Promise<string> {
   const { home, account } = request;
-  await removeLeftovers(home);
   const isInPlace = await isReachable(home.dataDir, account);
   const folder = isInPlace ? home.dataDir : await openSharedFolder(account);
   const name = isInPlace ? basename(home.pgdata) : `data-${shortHash(home.dataDir)}`;
-  const clusterDir = join(folder, `${name}.${randomUUID()}`);
+  await removeDrafts(folder, `${name}.new-`);
+  const draft = join(folder, `${name}.new-${randomUUID()}`);
 
-  await mkdir(clusterDir, { mode: 0o700 });
-  try {
-    if (account !== undefined) await chown(clusterDir, account.uid, account.gid);
-    await runInitdb(request, clusterDir);
-    await appendFile(join(clusterDir, "postgresql.conf"), `\ninclude_if_exists = '${configFileName}'\n`);
-    if (!isInPlace) {
-      await symlink(clusterDir, home.pgdata);
-      return clusterDir;
-    }
-    await rename(clusterDir, home.pgdata);
+  await mkdir(draft, { mode: 0o700 });
+  if (account !== undefined) await chown(draft, account.uid, account.gid);
+  await runInitdb(request, draft);
+  await appendFile(join(draft, "postgresql.conf"), `\ninclude_if_exists = '${configFileName}'\n`);
+
+  // At most a link to a folder that is gone.
+  await rm(home.pgdata, { force: true });
+  if (isInPlace) {
+    await rename(draft, home.pgdata);
     return home.pgdata;
-  } catch (error) {
-    await rm(clusterDir, { recursive: true, force: true });
-    throw error;
   }
+  const clusterDir = join(folder, `${name}.${randomUUID()}`);
+  await rename(draft, clusterDir);
+  await symlink(clusterDir, home.pgdata);
+  return clusterDir;
 }
 
 async function runInitdb(request: InitRequest, clusterDir: string): Promise<void> {
@@ -61,17 +61,11 @@ async function runInitdb(request: InitRequest, clusterDir: string): Promise<void
   }
 }
 
-/** What a start that was killed half-way left in the data folder. */
-async function removeLeftovers(home: Home): Promise<void> {
-  const prefix = `${basename(home.pgdata)}.`;
-  for (const name of await readdir(home.dataDir)) {
+/** What starts that failed or were killed half-way have left. */
+async function removeDrafts(folder: string, prefix: string): Promise<void> {
+  for (const name of await readdir(folder)) {
     if (!name.startsWith(prefix)) continue;
     // An initdb that outlived its parent may still be writing there; it harms nobody.
-    await rm(join(dirname(home.pgdata), name), { recursive: true, force: true }).catch(() => undefined);
+    await rm(join(folder, name), { recursive: true, force: true }).catch(() => undefined);
   }
-  const isLink = await lstat(home.pgdata).then(
-    (info) => info.isSymbolicLink(),
-    () => false,
-  );
-  if (isLink) await rm(home.pgdata);
 }

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { isProfile, type Profile, type Settings } from "./cluster-config.ts";
 import { EmbeddedError } from "./embedded-error.ts";
 
@@ -32,6 +33,10 @@ export interface StartRequest {
 export function checkOptions(options: EmbeddedOptions): StartRequest {
   const { dataDir, port, version, profile = "durable", settings = {} } = options;
   if (typeof dataDir !== "string" || dataDir === "") throw badOption("dataDir", "the path of a folder", dataDir);
+  // pg_ctl hands the path to a shell between double quotes.
+  if (process.platform !== "win32" && /["$`\\\n]/.test(resolve(dataDir))) {
+    throw badOption("dataDir", 'a path without any of " $ ` \\', dataDir);
+  }
   if (port !== undefined && !isWithin(port, 1, 65_535)) throw badOption("port", "a number from 1 to 65535", port);
   const major = version === undefined ? undefined : Number(version);
   if (major !== undefined && !isWithin(major, 10, 99))

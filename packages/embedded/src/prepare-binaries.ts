@@ -53,16 +53,22 @@ function isDenied(problem: string): boolean {
 /** Copies aside and renames: a copy cut short by a crash is never taken for a whole one. */
 async function makeCopy(nativeDir: string, copy: string): Promise<void> {
   const aside = `${copy}.new`;
-  await rm(aside, { recursive: true, force: true });
+  await removeTree(aside);
   // The links inside are relative; resolving them would point the copy back at the original.
   await cp(nativeDir, aside, { recursive: true, verbatimSymlinks: true });
-  await repairSymlinks(aside);
   await openToAll(aside);
-  await rm(copy, { recursive: true, force: true });
+  await repairSymlinks(aside);
+  await removeTree(copy);
   await rename(aside, copy);
 }
 
-/** The install may have been made under a private umask. */
+async function removeTree(folder: string): Promise<void> {
+  // A copy of read-only folders that was cut short cannot be removed as it is.
+  await openToAll(folder).catch(() => undefined);
+  await rm(folder, { recursive: true, force: true });
+}
+
+/** The install may be read-only, or made under a private umask. */
 async function openToAll(folder: string): Promise<void> {
   await chmod(folder, 0o755);
   for (const entry of await readdir(folder, { withFileTypes: true })) {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { lstat, mkdir, realpath, stat } from "node:fs/promises";
+import { chmod, lstat, mkdir, realpath, stat } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Account, isRoot } from "./account.ts";
@@ -38,8 +38,12 @@ function sharedFolders(): readonly string[] {
 /** Anybody may prepare a folder in /tmp: one that others can write to must not be trusted with programs to run. */
 async function isOurs(folder: string): Promise<boolean> {
   try {
-    await mkdir(dirname(folder), { recursive: true, mode: 0o755 });
-    await mkdir(folder, { mode: 0o755 }).catch(() => undefined);
+    await mkdir(dirname(folder), { recursive: true });
+    // The mode of mkdir is subject to the umask.
+    await mkdir(folder).then(
+      () => chmod(folder, 0o755),
+      () => undefined,
+    );
     const info = await lstat(folder);
     if (process.geteuid === undefined) return info.isDirectory();
     return info.isDirectory() && info.uid === process.geteuid() && (info.mode & 0o022) === 0;
