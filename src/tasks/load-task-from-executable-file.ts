@@ -1,0 +1,25 @@
+import "graphile-config";
+import { constants } from "node:fs";
+import type {} from "../hooks.ts";
+import { executableTask } from "./executable-task.ts";
+
+const platforms: readonly NodeJS.Platform[] = ["darwin", "freebsd", "linux", "openbsd", "sunos"];
+
+/** Makes a task of the first of its files that its owner may execute, whatever language it is written in. */
+export const LoadTaskFromExecutableFilePlugin: GraphileConfig.Plugin = {
+  name: "LoadTaskFromExecutableFilePlugin",
+  after: ["LoadTaskFromJsPlugin"],
+  worker: {
+    hooks: {
+      init(ctx) {
+        if (platforms.includes(process.platform)) return;
+        ctx.logger.warn(`Executable tasks are not supported on ${process.platform}: such files are ignored.`);
+      },
+      loadTaskFromFiles(_ctx, event) {
+        if (event.handler || !platforms.includes(process.platform)) return;
+        const file = event.fileDetailsList.find(({ stats }) => (stats.mode & constants.S_IXUSR) !== 0);
+        if (file) event.handler = executableTask(file, event.taskIdentifier);
+      },
+    },
+  },
+};

@@ -1,0 +1,46 @@
+import type { Logger } from "../logger.ts";
+import { isValidTask, type Task, type TaskList } from "../task.ts";
+import { importFile } from "./import-file.ts";
+import { TaskFileError } from "./task-file-error.ts";
+
+/** The task that a file exports: its default export, or what CommonJS calls `module.exports`. */
+export async function loadTaskFile(file: string): Promise<Task> {
+  const exported = unwrapDefault(await importFile(file));
+  if (!isValidTask(exported)) {
+    throw new TaskFileError(
+      file,
+      `Invalid task '${file}': expected its default export (or module.exports) to be a function, got ${kindOf(exported)}.`,
+    );
+  }
+  return exported;
+}
+
+/** All tasks of a single file: the properties of its default export if that is an object, else its named exports. */
+export async function loadTaskListFile(file: string, logger: Logger): Promise<TaskList> {
+  const module = await importFile(file);
+  const inner = unwrapDefault(module);
+  const exported = typeof inner === "function" ? module : inner;
+  const tasks: TaskList = {};
+  for (const [name, task] of Object.entries(exported as object)) {
+    if (name === "__esModule" || name === "module.exports") continue;
+    if (isValidTask(task)) tasks[name] = task;
+    else logger.warn(`Not a task: '${name}' of '${file}' is ${kindOf(task)}, not a function.`);
+  }
+  return tasks;
+}
+
+/** A default export may be wrapped twice: by a compiler's `__esModule`, and by Node importing CommonJS. */
+function unwrapDefault(module: unknown): unknown {
+  let value = module;
+  for (let level = 0; level < 3; level++) {
+    if (typeof value !== "object" || value === null || !("default" in value)) break;
+    value = value.default;
+  }
+  return value;
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return "nothing";
+  if (Object.prototype.toString.call(value) === "[object Module]") return "only named exports";
+  return Array.isArray(value) ? "an array" : `${typeof value === "object" ? "an" : "a"} ${typeof value}`;
+}
