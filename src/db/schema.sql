@@ -1,0 +1,1051 @@
+-- Where the migrations lead. Made by a test, for people to read; to change the schema, write a migration.
+-- Rows in use: migrations has Graphile Worker's ids 1 to 20, _hathi_migrations has ours.
+
+-- Tables
+
+create table graphile_worker._hathi_cron_jobs (
+  identifier text not null,
+  job_id bigint not null,
+  constraint _hathi_cron_jobs_pkey PRIMARY KEY (identifier)
+);
+alter table graphile_worker._hathi_cron_jobs enable row level security;
+
+create table graphile_worker._hathi_migrations (
+  id integer not null,
+  name text not null,
+  ts timestamp with time zone not null default now(),
+  constraint _hathi_migrations_pkey PRIMARY KEY (id)
+);
+
+create table graphile_worker._private_job_queues (
+  id integer not null generated always as identity (sequence name graphile_worker.job_queues_id_seq),
+  queue_name text not null,
+  locked_at timestamp with time zone,
+  locked_by text,
+  is_available boolean not null generated always as (locked_at IS NULL) stored,
+  constraint job_queues_pkey1 PRIMARY KEY (id),
+  constraint job_queues_queue_name_check CHECK ((length(queue_name) <= 128)),
+  constraint job_queues_queue_name_key UNIQUE (queue_name)
+);
+alter table graphile_worker._private_job_queues enable row level security;
+
+create table graphile_worker._private_job_retirements (
+  id bigint not null,
+  constraint _private_job_retirements_pkey PRIMARY KEY (id)
+);
+alter table graphile_worker._private_job_retirements enable row level security;
+
+create table graphile_worker._private_jobs (
+  id bigint not null generated always as identity (sequence name graphile_worker.jobs_id_seq1),
+  job_queue_id integer,
+  task_id integer not null,
+  payload json not null default '{}'::json,
+  priority smallint not null default 0,
+  run_at timestamp with time zone not null default now(),
+  attempts smallint not null default 0,
+  max_attempts smallint not null default 25,
+  last_error text,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  key text,
+  locked_at timestamp with time zone,
+  locked_by text,
+  revision integer not null default 0,
+  flags jsonb,
+  is_available boolean not null generated always as ((locked_at IS NULL) AND (attempts < max_attempts)) stored,
+  constraint jobs_key_check CHECK (((length(key) > 0) AND (length(key) <= 512))),
+  constraint jobs_key_key1 UNIQUE (key),
+  constraint jobs_max_attempts_check CHECK ((max_attempts >= 1)),
+  constraint jobs_pkey1 PRIMARY KEY (id)
+);
+alter table graphile_worker._private_jobs enable row level security;
+
+create table graphile_worker._private_known_crontabs (
+  identifier text not null,
+  known_since timestamp with time zone not null,
+  last_execution timestamp with time zone,
+  constraint known_crontabs_pkey PRIMARY KEY (identifier)
+);
+alter table graphile_worker._private_known_crontabs enable row level security;
+
+create table graphile_worker._private_tasks (
+  id integer not null generated always as identity (sequence name graphile_worker.tasks_id_seq),
+  identifier text not null,
+  constraint tasks_identifier_check CHECK ((length(identifier) <= 128)),
+  constraint tasks_identifier_key UNIQUE (identifier),
+  constraint tasks_pkey PRIMARY KEY (id)
+);
+alter table graphile_worker._private_tasks enable row level security;
+
+create table graphile_worker.migrations (
+  id integer not null,
+  ts timestamp with time zone not null default now(),
+  breaking boolean not null default false,
+  constraint migrations_pkey PRIMARY KEY (id)
+);
+
+-- Indexes
+
+CREATE INDEX _hathi_jobs_by_queue ON graphile_worker._private_jobs USING btree (job_queue_id, priority, run_at, id) INCLUDE (task_id) WHERE (is_available AND (job_queue_id IS NOT NULL));
+
+CREATE INDEX _hathi_jobs_by_task ON graphile_worker._private_jobs USING btree (task_id, priority, run_at, id) WHERE (is_available AND (job_queue_id IS NULL));
+
+CREATE INDEX _hathi_jobs_in_order ON graphile_worker._private_jobs USING btree (priority, run_at, id) INCLUDE (task_id, job_queue_id) WHERE is_available;
+
+CREATE INDEX jobs_main_index ON graphile_worker._private_jobs USING btree (priority, run_at) INCLUDE (id, task_id, job_queue_id) WHERE (is_available = true);
+
+CREATE INDEX jobs_no_queue_index ON graphile_worker._private_jobs USING btree (priority, run_at) INCLUDE (id, task_id) WHERE ((is_available = true) AND (job_queue_id IS NULL));
+
+-- Types
+
+create type graphile_worker.job_spec as (
+  identifier text,
+  payload json,
+  queue_name text,
+  run_at timestamp with time zone,
+  max_attempts smallint,
+  job_key text,
+  priority smallint,
+  flags text[]
+);
+
+-- Views
+
+create view graphile_worker.jobs as
+ SELECT jobs.id,
+    job_queues.queue_name,
+    tasks.identifier AS task_identifier,
+    jobs.priority,
+    jobs.run_at,
+    jobs.attempts,
+    jobs.max_attempts,
+    jobs.last_error,
+    jobs.created_at,
+    jobs.updated_at,
+    jobs.key,
+    jobs.locked_at,
+    jobs.locked_by,
+    jobs.revision,
+    jobs.flags
+   FROM ((graphile_worker._private_jobs jobs
+     JOIN graphile_worker._private_tasks tasks ON ((tasks.id = jobs.task_id)))
+     LEFT JOIN graphile_worker._private_job_queues job_queues ON ((job_queues.id = jobs.job_queue_id)));
+
+-- Functions
+
+create function graphile_worker._hathi_add_cron_job(entry text, may_overlap boolean, task text, payload json, queue_name text, run_at timestamp with time zone, max_attempts integer, job_key text, priority integer, flags text[], job_key_mode text)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $hathi$
+declare
+  added bigint;
+begin
+  if not may_overlap then
+    perform 1
+    from graphile_worker._hathi_cron_jobs as previous
+    join graphile_worker._private_jobs as job on job.id = previous.job_id
+    where previous.identifier = entry
+      and (job.locked_at is not null or job.attempts < job.max_attempts);
+    if found then
+      return null;
+    end if;
+  end if;
+
+  select job.id into added
+  from graphile_worker.add_job(
+    task, payload, queue_name, run_at, max_attempts, job_key, priority, flags, coalesce(job_key_mode, 'replace')
+  ) as job;
+
+  if not may_overlap and added is not null then
+    insert into graphile_worker._hathi_cron_jobs as previous (identifier, job_id)
+    values (entry, added)
+    on conflict (identifier) do update set job_id = excluded.job_id;
+  end if;
+  return added;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_check_spec(identifier text, queue_name text, job_key text, max_attempts integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $hathi$
+begin
+  if length(identifier) > 128 then
+    raise exception 'Task identifier is too long: % characters, at most 128 are allowed.', length(identifier)
+      using errcode = 'GWBID';
+  end if;
+  if length(queue_name) > 128 then
+    raise exception 'Job queue name is too long: % characters, at most 128 are allowed.', length(queue_name)
+      using errcode = 'GWBQN';
+  end if;
+  if length(job_key) > 512 or length(job_key) < 1 then
+    raise exception 'Job key must have 1 to 512 characters, got %.', length(job_key)
+      using errcode = 'GWBJK';
+  end if;
+  if max_attempts < 1 then
+    raise exception 'Job maximum attempts must be at least 1, got %.', max_attempts
+      using errcode = 'GWBMA';
+  end if;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_claim_jobs(pool_id text, task_ids integer[], wanted integer, per_queue integer, forbidden text[], accepted text[], clock timestamp with time zone, floor_priorities smallint[], floor_run_ats timestamp with time zone[], floor_ids bigint[], off_order boolean, relaxed boolean, OUT jobs json, OUT due_in_ms double precision, OUT reached json, OUT polluted boolean, OUT contended boolean)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_sort TO 'off'
+ SET enable_incremental_sort TO 'off'
+ SET enable_material TO 'off'
+ SET jit TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $hathi$
+declare
+  instant timestamptz := coalesce(clock, now());
+  level integer;
+  room integer := wanted;
+  size integer;
+  spare integer := wanted * 3 + 500;
+  mine integer[] := '{}';
+  refused integer[] := '{}';
+  taken tid[] := '{}';
+  locked tid[];
+  piece record;
+  from_run_at timestamptz;
+  from_id bigint;
+  nth integer;
+  share integer;
+  heads record;
+  marks json[] := '{}';
+  due timestamptz;
+  next_due timestamptz;
+begin
+  polluted := false;
+  contended := false;
+
+  -- If the server crashes, the claim is forgotten and the job runs again, which it must be ready for anyway. The settle that
+  -- follows is durable, and flushes everything before it.
+  if relaxed then
+    perform set_config('synchronous_commit', 'off', true);
+  end if;
+
+  level := -32769;
+  while room > 0 and not off_order and not polluted loop
+    select job.priority into level
+    from graphile_worker._private_jobs as job
+    where job.is_available and job.priority > level
+    order by job.priority
+    limit 1;
+    exit when not found;
+
+    nth := array_position(floor_priorities, level::smallint);
+    from_run_at := coalesce(floor_run_ats[nth], '-infinity');
+    from_id := coalesce(floor_ids[nth], 0);
+    size := room;
+
+    loop
+      select
+        count(*) as seen,
+        max(head.run_at) as last_run_at,
+        (array_agg(head.id))[count(*)] as last_id,
+        array_agg(head.ctid) filter (where head.fits) as rows,
+        array_agg(head.job_queue_id) filter (where head.fits) as row_queues,
+        coalesce(bool_or(head.job_queue_id is not null) filter (where head.fits), false) as has_queues
+      into piece
+      from (
+        select job.ctid, job.id, job.run_at, job.job_queue_id,
+          job.task_id = any (task_ids)
+            and (job.job_queue_id is null or job.job_queue_id <> all (refused))
+            and (forbidden is null or (job.flags ?| forbidden) is not true)
+            and (accepted is null or (job.flags ?| accepted) is true) as fits
+        from graphile_worker._private_jobs as job
+        where job.is_available
+          and job.priority = level
+          and job.run_at <= instant
+          and (job.run_at, job.id) > (from_run_at, from_id)
+        order by job.run_at, job.id
+        limit size
+      ) as head;
+      exit when piece.seen = 0;
+
+      locked := '{}';
+      if piece.has_queues then
+        select step.mine, step.refused, step.locked into mine, refused, locked
+        from graphile_worker._hathi_lock_jobs(
+          piece.rows, piece.row_queues, room, per_queue, task_ids, instant, mine, refused
+        ) as step;
+      elsif piece.rows is not null then
+        select coalesce(array_agg(job.ctid), '{}') into locked
+        from (
+          select candidate.ctid
+          from graphile_worker._private_jobs as candidate
+          where candidate.ctid = any (piece.rows[1:room])
+            and candidate.is_available
+            and candidate.job_queue_id is null
+            and candidate.run_at <= instant
+            and candidate.task_id = any (task_ids)
+          for update skip locked
+        ) as job;
+      end if;
+      taken := taken || locked;
+      room := room - cardinality(locked);
+      spare := spare - (piece.seen - cardinality(locked));
+      from_run_at := piece.last_run_at;
+      from_id := piece.last_id;
+      polluted := spare < 0;
+      exit when room <= 0 or piece.seen < size or polluted;
+      size := least(size * 2, 2000);
+    end loop;
+    marks := marks || json_build_array(level, from_run_at::text, from_id::text);
+  end loop;
+
+  if room > 0 and (off_order or polluted) then
+    -- The heads of queues that are free, from a random place on so that no queue has to wait for all others.
+    select array_agg(head.ctid) as rows, array_agg(head.job_queue_id) as row_queues, array_agg(head.priority) as levels,
+      array_agg(head.run_at) as run_ats, array_agg(head.id) as ids
+    into heads
+    from (
+      with recursive start (id) as (
+        select (random() * coalesce(max(queue.id), 0))::integer from graphile_worker._private_job_queues as queue
+      ), walk (id, lap) as (
+        select (
+            select job.job_queue_id
+            from graphile_worker._private_jobs as job
+            where job.is_available and job.job_queue_id > (select start.id from start)
+            order by job.job_queue_id
+            limit 1
+          ), 1
+        union all
+        select case
+            when walk.id is null then (
+              select job.job_queue_id
+              from graphile_worker._private_jobs as job
+              where job.is_available and job.job_queue_id > -1
+              order by job.job_queue_id
+              limit 1
+            )
+            else (
+              select job.job_queue_id
+              from graphile_worker._private_jobs as job
+              where job.is_available and job.job_queue_id > walk.id
+              order by job.job_queue_id
+              limit 1
+            )
+          end,
+          case when walk.id is null then walk.lap + 1 else walk.lap end
+        from walk
+        where (walk.id is not null or walk.lap = 1)
+          and (walk.lap = 1 or walk.id <= (select start.id from start))
+      )
+      select first.*
+      from (
+        select queue.id
+        from walk
+        join graphile_worker._private_job_queues as queue on queue.id = walk.id
+        where walk.id is not null and queue.is_available and queue.id <> all (mine) and queue.id <> all (refused)
+        limit room + 50
+      ) as free
+      cross join lateral (
+        select job.ctid, job.job_queue_id, job.priority, job.run_at, job.id
+        from graphile_worker._private_jobs as job
+        where job.is_available
+          and job.job_queue_id = free.id
+          and job.run_at <= instant
+          and job.task_id = any (task_ids)
+          and (forbidden is null or (job.flags ?| forbidden) is not true)
+          and (accepted is null or (job.flags ?| accepted) is true)
+        order by job.priority, job.run_at, job.id
+        limit per_queue
+      ) as first
+    ) as head;
+
+    share := least(room, 2 * room / cardinality(task_ids) + 10);
+    level := -32769;
+    while room > 0 loop
+      select job.priority into level
+      from graphile_worker._private_jobs as job
+      where job.is_available and job.priority > level
+      order by job.priority
+      limit 1;
+      exit when not found;
+
+      -- A share of each task's range. What lies behind the last row of a task that used up its share may not be next in
+      -- line, so it is left for the next round of this level.
+      loop
+        with plain as materialized (
+          select job.*, task.id as task_id
+          from unnest(task_ids) as task (id)
+          cross join lateral (
+            select candidate.ctid, candidate.run_at, candidate.id,
+              row_number() over (order by candidate.run_at, candidate.id) as nth
+            from graphile_worker._private_jobs as candidate
+            where candidate.is_available
+              and candidate.job_queue_id is null
+              and candidate.task_id = task.id
+              and candidate.priority = level
+              and candidate.run_at <= instant
+              and candidate.ctid <> all (taken)
+              and (forbidden is null or (candidate.flags ?| forbidden) is not true)
+              and (accepted is null or (candidate.flags ?| accepted) is true)
+            order by candidate.run_at, candidate.id
+            limit share
+          ) as job
+        ), cut as (
+          select plain.run_at, plain.id from plain where plain.nth = share order by plain.run_at, plain.id limit 1
+        ), line as (
+          select plain.ctid, null::integer as queue_id, plain.run_at, plain.id
+          from plain
+          where not exists (select from cut where (plain.run_at, plain.id) > (cut.run_at, cut.id))
+          union all
+          select head.tid, head.queue_id, head.run_at, head.id
+          from unnest(heads.rows, heads.row_queues, heads.levels, heads.run_ats, heads.ids)
+            as head (tid, queue_id, priority, run_at, id)
+          where head.priority = level
+            and head.tid <> all (taken)
+            and head.queue_id <> all (refused)
+            and not exists (select from cut where (head.run_at, head.id) > (cut.run_at, cut.id))
+          order by 3, 4
+          limit room
+        )
+        select array_agg(line.ctid) as rows, array_agg(line.queue_id) as row_queues, (select count(*) from cut) as more
+        into piece
+        from line;
+        exit when piece.rows is null;
+
+        select step.mine, step.refused, step.locked into mine, refused, locked
+        from graphile_worker._hathi_lock_jobs(
+          piece.rows, piece.row_queues, room, per_queue, task_ids, instant, mine, refused
+        ) as step;
+        taken := taken || locked;
+        room := room - cardinality(locked);
+        exit when room <= 0 or piece.more = 0 or cardinality(locked) = 0;
+      end loop;
+    end loop;
+  end if;
+
+  if cardinality(taken) > 0 then
+    with claimed as (
+      update graphile_worker._private_jobs as job
+      set attempts = job.attempts + 1, locked_by = pool_id, locked_at = instant
+      where job.ctid = any (taken)
+      returning job.id, job.job_queue_id, job.task_id, job.payload, job.priority, job.run_at, job.attempts, job.max_attempts,
+        job.last_error, job.created_at, job.updated_at, job.key, job.revision, job.flags
+    )
+    select
+      json_agg(
+        json_build_array(
+          claimed.id::text, claimed.job_queue_id, claimed.task_id, claimed.payload, claimed.priority,
+          date_part('epoch', claimed.run_at), claimed.attempts, claimed.max_attempts, claimed.last_error,
+          date_part('epoch', claimed.created_at), date_part('epoch', claimed.updated_at), claimed.key, claimed.revision,
+          claimed.flags
+        )
+        order by claimed.priority, claimed.run_at, claimed.id
+      ),
+      array_agg(distinct claimed.job_queue_id) filter (where claimed.job_queue_id is not null)
+    into jobs, mine
+    from claimed;
+
+    if mine is not null then
+      update graphile_worker._private_job_queues
+      set locked_by = pool_id, locked_at = instant
+      where id = any (mine);
+    end if;
+  end if;
+
+  reached := array_to_json(marks);
+
+  if room > 0 then
+    -- Somebody holds the row of a queue, but not the queue: a claim in progress. Worth another look very soon.
+    contended := exists (
+      select from graphile_worker._private_job_queues where id = any (refused) and is_available and per_queue > 1
+    );
+
+    level := -32769;
+    loop
+      select job.priority into level
+      from graphile_worker._private_jobs as job
+      where job.is_available and job.priority > level
+      order by job.priority
+      limit 1;
+      exit when not found;
+
+      -- If the nearest are all of tasks that we lack, look again when the last of them falls due.
+      select coalesce(min(head.run_at) filter (where head.task_id = any (task_ids)), max(head.run_at)) into next_due
+      from (
+        select job.run_at, job.task_id
+        from graphile_worker._private_jobs as job
+        where job.is_available and job.priority = level and job.run_at > instant
+        order by job.run_at, job.id
+        limit 64
+      ) as head;
+      due := least(due, next_due);
+    end loop;
+    due_in_ms := date_part('epoch', due - instant) * 1000;
+  end if;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_complete_jobs(pool_id text, job_ids bigint[], queue_ids integer[])
+ RETURNS bigint[]
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $hathi$
+declare
+  done bigint[];
+begin
+  with gone as (
+    delete from graphile_worker._private_jobs
+    where id = any (job_ids) and locked_by = pool_id
+    returning id
+  )
+  select array_agg(gone.id) into done from gone;
+  perform graphile_worker._hathi_release_queues(pool_id, queue_ids);
+  return graphile_worker._hathi_missing(job_ids, done);
+end;
+$hathi$;
+
+create function graphile_worker._hathi_fail_jobs(pool_id text, job_ids bigint[], errors text[], payloads text[], queue_ids integer[])
+ RETURNS bigint[]
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $hathi$
+declare
+  done bigint[];
+begin
+  with failed as (
+    update graphile_worker._private_jobs as job
+    set
+      last_error = end_of.error,
+      run_at = greatest(now(), job.run_at) + exp(least(job.attempts, 10)) * interval '1 second',
+      locked_by = null,
+      locked_at = null,
+      payload = coalesce(end_of.payload::json, job.payload)
+    from unnest(job_ids, errors, payloads) as end_of (id, error, payload)
+    where job.id = end_of.id and job.locked_by = pool_id
+    returning job.id
+  )
+  select array_agg(failed.id) into done from failed;
+  perform graphile_worker._hathi_release_queues(pool_id, queue_ids);
+  return graphile_worker._hathi_missing(job_ids, done);
+end;
+$hathi$;
+
+create function graphile_worker._hathi_flags(flags text[])
+ RETURNS jsonb
+ LANGUAGE sql
+ IMMUTABLE
+AS $hathi$
+  select jsonb_object_agg(flag, true) from unnest(flags) as flag;
+$hathi$;
+
+create function graphile_worker._hathi_free_keys(keys text[])
+ RETURNS void
+ LANGUAGE plpgsql
+AS $hathi$
+declare
+  held bigint[];
+begin
+  select array_agg(job.id) filter (where not job.is_available) into held
+  from (
+    select id, is_available
+    from graphile_worker._private_jobs
+    where key = any (keys)
+    order by key
+    for update
+  ) as job;
+  if held is not null then
+    insert into graphile_worker._private_job_retirements (id)
+      select id from graphile_worker._private_jobs where id = any (held) and locked_at is not null
+      on conflict do nothing;
+    update graphile_worker._private_jobs
+      set key = null, attempts = max_attempts, updated_at = now()
+      where id = any (held);
+  end if;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_lock_jobs(rows tid[], row_queues integer[], room integer, per_queue integer, task_ids integer[], instant timestamp with time zone, INOUT mine integer[], INOUT refused integer[], OUT locked tid[])
+ RETURNS record
+ LANGUAGE plpgsql
+AS $hathi$
+declare
+  unseen integer[];
+  won integer[];
+begin
+  select array_agg(distinct queue_id) into unseen
+  from unnest(row_queues) as queue_id
+  where queue_id is not null and queue_id <> all (mine) and queue_id <> all (refused);
+
+  if unseen is not null then
+    select array_agg(queue.id) into won
+    from (
+      select id
+      from graphile_worker._private_job_queues
+      where id = any (unseen) and is_available
+      order by id
+      for update skip locked
+    ) as queue;
+    won := coalesce(won, '{}');
+    mine := mine || won;
+    refused := refused || array(select id from unnest(unseen) as id where id <> all (won));
+  end if;
+
+  -- The conditions stand here again because a row may have changed since it was read.
+  select array_agg(job.ctid) into locked
+  from (
+    select candidate.ctid
+    from graphile_worker._private_jobs as candidate
+    where candidate.ctid = any (array(
+        select considered.tid
+        from (
+          select entry.tid, entry.position, entry.queue_id,
+            row_number() over (partition by entry.queue_id order by entry.position) as nth
+          from unnest(rows, row_queues) with ordinality as entry (tid, queue_id, position)
+        ) as considered
+        where considered.queue_id is null
+          or (considered.queue_id = any (mine) and considered.nth <= per_queue)
+        order by considered.position
+        limit room
+      ))
+      and candidate.is_available
+      and candidate.run_at <= instant
+      and candidate.task_id = any (task_ids)
+      and (candidate.job_queue_id is null or candidate.job_queue_id = any (mine))
+    for update skip locked
+  ) as job;
+  locked := coalesce(locked, '{}');
+
+  -- One job of each queue is all that was wanted, and it is taken.
+  if per_queue = 1 then
+    refused := refused || mine;
+  end if;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_missing(asked bigint[], done bigint[])
+ RETURNS bigint[]
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $hathi$
+begin
+  if cardinality(asked) = cardinality(done) then
+    return null;
+  end if;
+  return array(select id from unnest(asked) as id where id <> all (coalesce(done, '{}')));
+end;
+$hathi$;
+
+create function graphile_worker._hathi_queue_id(wanted text)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $hathi$
+declare
+  found_id integer;
+begin
+  if wanted is null then
+    return null;
+  end if;
+  loop
+    select id into found_id from graphile_worker._private_job_queues where queue_name = wanted;
+    if found then
+      return found_id;
+    end if;
+    insert into graphile_worker._private_job_queues (queue_name) values (wanted) on conflict do nothing returning id into found_id;
+    if found then
+      return found_id;
+    end if;
+  end loop;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_release_queues(pool_id text, queue_ids integer[])
+ RETURNS void
+ LANGUAGE plpgsql
+AS $hathi$
+begin
+  if queue_ids is not null then
+    update graphile_worker._private_job_queues
+    set locked_by = null, locked_at = null
+    where id = any (queue_ids) and locked_by = pool_id;
+  end if;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_return_jobs(pool_id text, job_ids bigint[], queue_ids integer[], delay interval, error_message text)
+ RETURNS bigint[]
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $hathi$
+declare
+  ours bigint[];
+begin
+  select array_agg(job.id) into ours
+  from (
+    select id
+    from graphile_worker._private_jobs
+    where id = any (job_ids) and locked_by = pool_id
+    order by id
+    for update
+  ) as job;
+  update graphile_worker._private_jobs as job
+  set
+    attempts = case
+      when exists (select from graphile_worker._private_job_retirements as retired where retired.id = job.id) then job.attempts
+      else greatest(0, job.attempts - 1)
+    end,
+    run_at = case when delay is null then job.run_at else greatest(job.run_at, now() + delay) end,
+    last_error = coalesce(error_message, job.last_error),
+    locked_by = null,
+    locked_at = null
+  where job.id = any (ours);
+  perform graphile_worker._hathi_release_queues(pool_id, queue_ids);
+  if ours is not null then
+    perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || cardinality(ours) || '}');
+  end if;
+  return graphile_worker._hathi_missing(job_ids, ours);
+end;
+$hathi$;
+
+create function graphile_worker._hathi_task_id(wanted text)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $hathi$
+declare
+  found_id integer;
+begin
+  loop
+    select id into found_id from graphile_worker._private_tasks where identifier = wanted;
+    if found then
+      return found_id;
+    end if;
+    insert into graphile_worker._private_tasks (identifier) values (wanted) on conflict do nothing returning id into found_id;
+    if found then
+      return found_id;
+    end if;
+  end loop;
+end;
+$hathi$;
+
+create function graphile_worker.add_job(identifier text, payload json DEFAULT NULL::json, queue_name text DEFAULT NULL::text, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, max_attempts integer DEFAULT NULL::integer, job_key text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, flags text[] DEFAULT NULL::text[], job_key_mode text DEFAULT 'replace'::text)
+ RETURNS graphile_worker._private_jobs
+ LANGUAGE plpgsql
+AS $hathi$
+#variable_conflict use_column
+declare
+  added graphile_worker._private_jobs;
+  flag_object jsonb;
+begin
+  if length(add_job.identifier) > 128
+    or length(add_job.queue_name) > 128
+    or length(add_job.job_key) > 512
+    or length(add_job.job_key) < 1
+    or add_job.max_attempts < 1
+  then
+    perform graphile_worker._hathi_check_spec(
+      add_job.identifier, add_job.queue_name, add_job.job_key, add_job.max_attempts
+    );
+  end if;
+
+  if add_job.job_key is not null and add_job.job_key_mode not in ('replace', 'preserve_run_at', 'unsafe_dedupe') then
+    raise exception 'Invalid job_key_mode ''%''.', add_job.job_key_mode
+      using errcode = 'GWBKM', hint = 'Use replace, preserve_run_at or unsafe_dedupe.';
+  end if;
+
+  if add_job.flags is not null then
+    flag_object := graphile_worker._hathi_flags(add_job.flags);
+  end if;
+
+  if add_job.job_key is null then
+    insert into graphile_worker._private_jobs
+      (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
+    values (
+      case when add_job.queue_name is not null then graphile_worker._hathi_queue_id(add_job.queue_name) end,
+      graphile_worker._hathi_task_id(add_job.identifier),
+      coalesce(add_job.payload, '{}'::json),
+      coalesce(add_job.run_at, now()),
+      coalesce(add_job.max_attempts::smallint, 25::smallint),
+      coalesce(add_job.priority::smallint, 0::smallint),
+      flag_object
+    )
+    returning * into added;
+    perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":1}');
+    return added;
+  end if;
+
+  if add_job.job_key_mode = 'unsafe_dedupe' then
+    insert into graphile_worker._private_jobs as job
+      (job_queue_id, task_id, payload, run_at, max_attempts, key, priority, flags)
+    values (
+      graphile_worker._hathi_queue_id(add_job.queue_name),
+      graphile_worker._hathi_task_id(add_job.identifier),
+      coalesce(add_job.payload, '{}'::json),
+      coalesce(add_job.run_at, now()),
+      coalesce(add_job.max_attempts::smallint, 25::smallint),
+      add_job.job_key,
+      coalesce(add_job.priority::smallint, 0::smallint),
+      flag_object
+    )
+    on conflict (key) do update set revision = job.revision + 1, updated_at = now()
+    returning * into added;
+    if added.revision = 0 then
+      perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":1}');
+    end if;
+    return added;
+  end if;
+
+  select * into strict added
+  from graphile_worker.add_jobs(
+    array[(
+      add_job.identifier, add_job.payload, add_job.queue_name, add_job.run_at, add_job.max_attempts::smallint,
+      add_job.job_key, add_job.priority::smallint, add_job.flags
+    )::graphile_worker.job_spec],
+    coalesce(add_job.job_key_mode = 'preserve_run_at', false)
+  );
+  return added;
+end;
+$hathi$;
+
+create function graphile_worker.add_jobs(specs graphile_worker.job_spec[], job_key_preserve_run_at boolean DEFAULT false)
+ RETURNS SETOF graphile_worker._private_jobs
+ LANGUAGE plpgsql
+AS $hathi$
+declare
+  keys text[];
+  missing text[];
+  twice text;
+  bad record;
+  plain graphile_worker._private_jobs[];
+  keyed graphile_worker._private_jobs[] := '{}';
+  written graphile_worker._private_jobs[];
+begin
+  -- One look over all specs; the message is made only for the first bad one.
+  select spec.* into bad
+  from unnest(specs) as spec
+  where length(spec.identifier) > 128
+    or length(spec.queue_name) > 128
+    or length(spec.job_key) > 512
+    or length(spec.job_key) < 1
+    or spec.max_attempts < 1
+  limit 1;
+  if found then
+    perform graphile_worker._hathi_check_spec(bad.identifier, bad.queue_name, bad.job_key, bad.max_attempts);
+  end if;
+
+  -- In order of name, so that two calls with the same new names wait for each other instead of dead-locking.
+  insert into graphile_worker._private_tasks (identifier)
+    select distinct spec.identifier
+    from unnest(specs) as spec
+    where not exists (select from graphile_worker._private_tasks as task where task.identifier = spec.identifier)
+    order by 1
+    on conflict do nothing;
+  insert into graphile_worker._private_job_queues (queue_name)
+    select distinct spec.queue_name
+    from unnest(specs) as spec
+    where spec.queue_name is not null
+      and not exists (select from graphile_worker._private_job_queues as queue where queue.queue_name = spec.queue_name)
+    order by 1
+    on conflict do nothing;
+
+  perform pg_notify('jobs:insert', json_build_object('r', random(), 'count', cardinality(specs))::text);
+
+  select array_agg(spec.job_key order by spec.job_key) into keys
+  from unnest(specs) as spec
+  where spec.job_key is not null;
+
+  if keys is null then
+    return query
+      insert into graphile_worker._private_jobs
+        (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
+      select queue.id, task.id,
+        coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
+        coalesce(spec.priority, 0::smallint), graphile_worker._hathi_flags(spec.flags)
+      from unnest(specs) with ordinality
+        as spec (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, position)
+      left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
+      left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
+      order by spec.position
+      returning *;
+    return;
+  end if;
+
+  select key into twice from unnest(keys) as key group by key having count(*) > 1 limit 1;
+  if found then
+    raise exception 'Job key ''%'' was given more than once in one call.', twice
+      using errcode = '21000', hint = 'Add these jobs one after the other, or give each its own key.';
+  end if;
+
+  with inserted as (
+    insert into graphile_worker._private_jobs
+      (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
+    select queue.id, task.id,
+      coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
+      coalesce(spec.priority, 0::smallint), graphile_worker._hathi_flags(spec.flags)
+    from unnest(specs) with ordinality
+      as spec (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, position)
+    left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
+    left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
+    where spec.job_key is null
+    order by spec.position
+    returning *
+  )
+  select array_agg(inserted) into plain from inserted;
+
+  -- A worker may claim the keyed job between freeing the key and the upsert; then the upsert writes nothing for it and it
+  -- has its turn again. In order of key, as above.
+  missing := keys;
+  while cardinality(missing) > 0 loop
+    perform graphile_worker._hathi_free_keys(missing);
+    with upserted as (
+      insert into graphile_worker._private_jobs as job
+        (job_queue_id, task_id, payload, run_at, max_attempts, key, priority, flags)
+      select queue.id, task.id,
+        coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
+        spec.job_key, coalesce(spec.priority, 0::smallint), graphile_worker._hathi_flags(spec.flags)
+      from unnest(specs) as spec
+      left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
+      left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
+      where spec.job_key = any (missing)
+      order by spec.job_key
+      on conflict (key) do update set
+        job_queue_id = excluded.job_queue_id,
+        task_id = excluded.task_id,
+        payload = case
+          when json_typeof(job.payload) = 'array' and json_typeof(excluded.payload) = 'array'
+            then (job.payload::jsonb || excluded.payload::jsonb)::json
+          else excluded.payload
+        end,
+        max_attempts = excluded.max_attempts,
+        run_at = case
+          when job_key_preserve_run_at and job.attempts = 0 then job.run_at
+          else excluded.run_at
+        end,
+        priority = excluded.priority,
+        revision = job.revision + 1,
+        flags = excluded.flags,
+        attempts = 0,
+        last_error = null,
+        updated_at = now()
+      where job.locked_at is null
+      returning *
+    )
+    select array_agg(upserted) into written from upserted;
+    keyed := keyed || written;
+    select array_agg(key) into missing
+    from unnest(missing) as key
+    where key not in (select (done).key from unnest(written) as done);
+  end loop;
+
+  return query
+    select (coalesce(upserted.row, inserted.row)).*
+    from (
+      select spec.job_key, spec.position,
+        count(*) filter (where spec.job_key is null) over (order by spec.position) as nth_plain
+      from unnest(specs) with ordinality
+        as spec (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, position)
+    ) as spec
+    left join (select done as row, (done).key as key from unnest(keyed) as done) as upserted on upserted.key = spec.job_key
+    left join (select row_number() over () as nth, done as row from unnest(plain) as done) as inserted
+      on spec.job_key is null and inserted.nth = spec.nth_plain
+    order by spec.position;
+end;
+$hathi$;
+
+create function graphile_worker.complete_jobs(job_ids bigint[])
+ RETURNS SETOF graphile_worker._private_jobs
+ LANGUAGE sql
+AS $hathi$
+  delete from graphile_worker._private_jobs
+  where id = any (job_ids)
+    and (locked_at is null or locked_at < now() - interval '4 hours')
+  returning *;
+$hathi$;
+
+create function graphile_worker.force_unlock_workers(worker_ids text[])
+ RETURNS void
+ LANGUAGE sql
+AS $hathi$
+  update graphile_worker._private_jobs
+  set locked_at = null, locked_by = null
+  where locked_by = any (worker_ids);
+  update graphile_worker._private_job_queues
+  set locked_at = null, locked_by = null
+  where locked_by = any (worker_ids);
+$hathi$;
+
+create function graphile_worker.permanently_fail_jobs(job_ids bigint[], error_message text DEFAULT NULL::text)
+ RETURNS SETOF graphile_worker._private_jobs
+ LANGUAGE sql
+AS $hathi$
+  update graphile_worker._private_jobs
+  set
+    last_error = coalesce(error_message, 'Manually marked as failed'),
+    attempts = max_attempts,
+    updated_at = now()
+  where id = any (job_ids)
+    and (locked_at is null or locked_at < now() - interval '4 hours')
+  returning *;
+$hathi$;
+
+create function graphile_worker.remove_job(job_key text)
+ RETURNS graphile_worker._private_jobs
+ LANGUAGE plpgsql
+ STRICT
+AS $hathi$
+declare
+  removed graphile_worker._private_jobs;
+begin
+  select * into removed
+  from graphile_worker._private_jobs as job
+  where job.key = remove_job.job_key
+  for update;
+  if not found then
+    return null;
+  end if;
+
+  if removed.locked_at is null or removed.locked_at < now() - interval '4 hours' then
+    delete from graphile_worker._private_jobs as job where job.id = removed.id;
+    perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":-1}');
+    return removed;
+  end if;
+
+  -- It runs: let it finish, but never again.
+  insert into graphile_worker._private_job_retirements (id) values (removed.id) on conflict do nothing;
+  update graphile_worker._private_jobs as job
+    set key = null, attempts = job.max_attempts, updated_at = now()
+    where job.id = removed.id
+    returning * into removed;
+  return removed;
+end;
+$hathi$;
+
+create function graphile_worker.reschedule_jobs(job_ids bigint[], run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, attempts integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer)
+ RETURNS SETOF graphile_worker._private_jobs
+ LANGUAGE sql
+AS $hathi$
+  with rescheduled as (
+    update graphile_worker._private_jobs as job
+    set
+      run_at = coalesce(reschedule_jobs.run_at, job.run_at),
+      priority = coalesce(reschedule_jobs.priority::smallint, job.priority),
+      attempts = coalesce(reschedule_jobs.attempts::smallint, job.attempts),
+      max_attempts = coalesce(reschedule_jobs.max_attempts::smallint, job.max_attempts),
+      updated_at = now()
+    where job.id = any (job_ids)
+      and (job.locked_at is null or job.locked_at < now() - interval '4 hours')
+    returning *
+  ), wanted_again as (
+    delete from graphile_worker._private_job_retirements where id in (select id from rescheduled)
+  )
+  select * from rescheduled;
+$hathi$;

@@ -389,16 +389,21 @@ create or replace function graphile_worker.reschedule_jobs(
   attempts integer default null,
   max_attempts integer default null
 ) returns setof graphile_worker._private_jobs language sql volatile as $hathi$
-  update graphile_worker._private_jobs as job
-  set
-    run_at = coalesce(reschedule_jobs.run_at, job.run_at),
-    priority = coalesce(reschedule_jobs.priority::smallint, job.priority),
-    attempts = coalesce(reschedule_jobs.attempts::smallint, job.attempts),
-    max_attempts = coalesce(reschedule_jobs.max_attempts::smallint, job.max_attempts),
-    updated_at = now()
-  where job.id = any (job_ids)
-    and (job.locked_at is null or job.locked_at < now() - interval '4 hours')
-  returning *;
+  with rescheduled as (
+    update graphile_worker._private_jobs as job
+    set
+      run_at = coalesce(reschedule_jobs.run_at, job.run_at),
+      priority = coalesce(reschedule_jobs.priority::smallint, job.priority),
+      attempts = coalesce(reschedule_jobs.attempts::smallint, job.attempts),
+      max_attempts = coalesce(reschedule_jobs.max_attempts::smallint, job.max_attempts),
+      updated_at = now()
+    where job.id = any (job_ids)
+      and (job.locked_at is null or job.locked_at < now() - interval '4 hours')
+    returning *
+  ), wanted_again as (
+    delete from graphile_worker._private_job_retirements where id in (select id from rescheduled)
+  )
+  select * from rescheduled;
 $hathi$;
 
 create or replace function graphile_worker.force_unlock_workers(worker_ids text[])
