@@ -28,7 +28,9 @@ export async function prepareBinaries(found: Binaries, account: Account | undefi
     const earlier = await tryOut(copy, account);
     if ("major" in earlier) return earlier;
     await makeCopy(found.nativeDir, copy);
-    return tryOut(copy, account);
+    const later = await tryOut(copy, account);
+    if ("problem" in later) await removeTree(copy);
+    return later;
   });
   if ("problem" in trial) throw doesNotRun(found, trial.problem);
   return { binDir: join(copy, "bin"), major: trial.major };

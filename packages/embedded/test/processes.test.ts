@@ -51,6 +51,15 @@ test("processes that start at the same moment end on one server", async () => {
   expect(readdirSync(dataDir).toSorted()).toEqual(["holders", "password", "pgdata"]);
 });
 
+test("a start that meets the last stop ends on a running server", async () => {
+  const dataDir = makeFolder();
+  const first = start(dataDir);
+  await first.told();
+  const second = start(dataDir);
+  const [, { connectionString }] = await Promise.all([first.stop(), second.told()]);
+  expect(await query(connectionString, "select 1 as one")).toEqual([{ one: 1 }]);
+});
+
 test("a killed owner leaves a server that the next start attaches to, and that its stop shuts down", async () => {
   const dataDir = makeFolder();
   const owner = start(dataDir);

@@ -24,8 +24,8 @@ const ask = async (text) => {
   }
 };
 
-process.on("SIGINT", async () => {
-  if (server) tell({ interrupted: true, rows: await ask("select 1 as one") });
+process.on("SIGINT", () => {
+  if (server) void ask("select 1 as one").then((rows) => tell({ interrupted: true, rows }));
   else tell({ interrupted: true });
 });
 

@@ -33,7 +33,7 @@ export function addNative(kit: string): string {
   const source = dirname(bundledNative);
   const links = new Set(listedLinks(bundledNative));
   cpSync(source, target, { recursive: true, filter: (path) => !links.has(path), verbatimSymlinks: true });
-  openToAll(target);
+  openToAll(kit);
   return join(target, "native");
 }
 
