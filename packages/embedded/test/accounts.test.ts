@@ -15,7 +15,7 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startEmbedded } from "../src/index.ts";
 import { isRoot, plainAccount, unlistedAccount } from "./support/accounts.ts";
-import { type Child, startChild } from "./support/child.ts";
+import { startChild } from "./support/child.ts";
 import { makeFolder } from "./support/folders.ts";
 import { addNative, listedLinks, makeKit } from "./support/kit.ts";
 import { query } from "./support/query.ts";
@@ -30,7 +30,7 @@ afterAll(() => rmSync(kit, { recursive: true, force: true }));
 
 const quick = { profile: "test" } as const;
 
-function startAsPlainUser(dataDir: string, home: string): Child {
+function startAsPlainUser(dataDir: string, home: string) {
   return startChild({ kit, options: { dataDir, ...quick }, account: plainAccount, home, ownNative: true });
 }
 

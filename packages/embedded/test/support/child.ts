@@ -8,7 +8,7 @@ import type { Account } from "./accounts.ts";
 import { bundledNative } from "./kit.ts";
 
 /** What a child tells in one line of JSON. */
-export interface Told {
+interface Told {
   readonly connectionString: string;
   readonly port: number;
   readonly origin: string;
@@ -21,7 +21,7 @@ export interface Told {
   readonly error: { readonly name: string; readonly code: string; readonly message: string };
 }
 
-export interface Child {
+interface Child {
   readonly process: ChildProcess;
   /** The next line the child tells. */
   told(): Promise<Told>;
