@@ -1,0 +1,32 @@
+import type { RescheduleParams } from "../db/statements/reschedule-jobs.ts";
+import { JobSpecError } from "../errors.ts";
+import { checkInteger, checkMoment, optional, smallest } from "../job-values.ts";
+import { suggestion } from "../util/nearest.ts";
+
+export interface RescheduleOptions {
+  runAt?: string | Date;
+  priority?: number;
+  attempts?: number;
+  maxAttempts?: number;
+}
+
+const keys = ["runAt", "priority", "attempts", "maxAttempts"];
+
+export function checkReschedule(options: RescheduleOptions): Omit<RescheduleParams, "ids"> {
+  for (const key of Object.keys(options)) {
+    if (!keys.includes(key))
+      throw new JobSpecError(`Unknown key '${key}' in 'rescheduleJobs'.${suggestion(key, keys)}`);
+  }
+  return {
+    runAt: optional(options.runAt, checkTextOrDate),
+    priority: optional(options.priority, (value) => checkInteger("priority", value, smallest)),
+    attempts: optional(options.attempts, (value) => checkInteger("attempts", value, 0)),
+    maxAttempts: optional(options.maxAttempts, (value) => checkInteger("maxAttempts", value, 1)),
+  };
+}
+
+/** A text is left as it is, since PostgreSQL knows its own time zone. */
+function checkTextOrDate(value: unknown): string {
+  const moment = checkMoment("runAt", typeof value === "string" ? new Date(value) : value);
+  return typeof value === "string" ? value : moment;
+}

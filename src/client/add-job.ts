@@ -1,0 +1,56 @@
+import type { Database } from "../db/database.ts";
+import { isAway } from "../db/sqlstate.ts";
+import { addJob } from "../db/statements/add-job.ts";
+import { addJobs } from "../db/statements/add-jobs.ts";
+import type { NewJob } from "../db/statements/new-job.ts";
+import type { AddJobFunction, DbJob, Job } from "../job.ts";
+import { Coalescer } from "../util/coalescer.ts";
+import { type CheckedSpec, toNewJob } from "./job-spec.ts";
+
+export interface AddOptions {
+  /** The time of jobs that name none is this process's, not the database's. */
+  readonly useNodeTime: boolean;
+}
+
+type Checked = NewJob & CheckedSpec;
+type Write = (job: Checked) => Promise<Job>;
+
+/** Adds jobs one by one, each with its own statement. */
+export function makeAddJob(database: Pick<Database, "run">, options: AddOptions): AddJobFunction {
+  return checkThen(writeSingly(database), options);
+}
+
+/** Adds jobs so that those asked for at the same time share a statement; each caller gets its own job, or its own error. */
+export function makeSharedAddJob(database: Pick<Database, "run">, options: AddOptions): AddJobFunction {
+  const single = writeSingly(database);
+  const shared = shareWrites(database, single);
+  // A keyed add may have to wait for a job that is being claimed; nobody else should wait with it.
+  return checkThen((job) => (job.jobKey === null ? shared.add(job) : single(job)), options);
+}
+
+function checkThen(write: Write, { useNodeTime }: AddOptions): AddJobFunction {
+  return async (identifier, payload, spec = {}) => await write(toNewJob(identifier, payload, spec, useNodeTime));
+}
+
+function writeSingly(database: Pick<Database, "run">): Write {
+  return async (job) => {
+    const [row] = await database.run(addJob, job);
+    return { ...(row as DbJob), task_identifier: job.identifier };
+  };
+}
+
+/** Beyond this many rows a statement is no cheaper per row, and its first caller only waits longer. */
+const maxShared = 1_000;
+
+function shareWrites(database: Pick<Database, "run">, single: Write): Coalescer<Checked, Job> {
+  return new Coalescer<Checked, Job>(async (jobs) => {
+    if (jobs.length === 1) return [single(jobs[0]!)];
+    try {
+      return await database.run(addJobs, { jobs, preserveRunAt: false });
+    } catch (error) {
+      // If the line broke, nobody knows whether the jobs are in; adding them again could double them.
+      if (isAway(error)) throw error;
+      return jobs.map(single);
+    }
+  }, maxShared);
+}

@@ -1,0 +1,44 @@
+import type { Database } from "../db/database.ts";
+import { addJobs } from "../db/statements/add-jobs.ts";
+import type { NewJob } from "../db/statements/new-job.ts";
+import { JobSpecError } from "../errors.ts";
+import type { AddJobsFunction } from "../job.ts";
+import type { AddOptions } from "./add-job.ts";
+import { type CheckedSpec, toNewJob } from "./job-spec.ts";
+
+/** Adds many jobs in one statement: all of them, or none. Rows come back in the order of the specs. */
+export function makeAddJobs(database: Pick<Database, "run">, { useNodeTime }: AddOptions): AddJobsFunction {
+  return async (specs, jobKeyPreserveRunAt = false) => {
+    if (!Array.isArray(specs)) throw new JobSpecError(`'addJobs' takes an array of jobs, got ${typeof specs}.`);
+    const jobs = specs.map((spec: object, index) => {
+      try {
+        return toListedJob(spec as Record<string, unknown>, useNodeTime);
+      } catch (error) {
+        if (!(error instanceof JobSpecError)) throw error;
+        throw new JobSpecError(`Job ${index} of ${specs.length}: ${error.message}`, { cause: error });
+      }
+    });
+    checkKeysDiffer(jobs);
+    return await database.run(addJobs, { jobs, preserveRunAt: jobKeyPreserveRunAt });
+  };
+}
+
+function toListedJob(spec: Record<string, unknown>, useNodeTime: boolean): NewJob & CheckedSpec {
+  const { identifier, payload, jobKeyMode, ...rest } = spec;
+  if (jobKeyMode !== undefined && jobKeyMode !== null) {
+    throw new JobSpecError(
+      "'jobKeyMode' cannot be set for one job of 'addJobs': the whole call has one mode, its second argument.",
+    );
+  }
+  return toNewJob(identifier as string, payload, rest, useNodeTime);
+}
+
+function checkKeysDiffer(jobs: readonly NewJob[]): void {
+  const seen = new Set<string>();
+  for (const { jobKey } of jobs) {
+    if (jobKey === null) continue;
+    if (seen.has(jobKey))
+      throw new JobSpecError(`Job key '${jobKey}' was given more than once in one call of 'addJobs'.`);
+    seen.add(jobKey);
+  }
+}

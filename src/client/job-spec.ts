@@ -1,0 +1,55 @@
+import { inspect } from "node:util";
+import type { NewJob } from "../db/statements/new-job.ts";
+import { JobSpecError } from "../errors.ts";
+import type { JobKeyMode } from "../job.ts";
+import { checkInteger, checkMoment, checkText, optional, smallest } from "../job-values.ts";
+import { suggestion } from "../util/nearest.ts";
+import { payloadToJson } from "./payload.ts";
+
+export type CheckedSpec = Omit<NewJob, "identifier" | "payload"> & { readonly jobKeyMode: JobKeyMode | null };
+
+const specKeys = ["queueName", "runAt", "priority", "maxAttempts", "jobKey", "jobKeyMode", "flags"];
+const keyModes = ["replace", "preserve_run_at", "unsafe_dedupe"];
+
+/** Checks a job before anything is written and makes it ready for the database. */
+export function toNewJob(
+  identifier: string,
+  payload: unknown,
+  spec: object,
+  useNodeTime: boolean,
+): NewJob & CheckedSpec {
+  checkText("identifier", identifier, 128);
+  for (const key of Object.keys(spec)) {
+    if (specKeys.includes(key)) continue;
+    throw new JobSpecError(
+      `Unknown key '${key}' in the spec of a job for '${identifier}'.${suggestion(key, specKeys)}`,
+    );
+  }
+  const given = spec as Record<string, unknown>;
+  return {
+    identifier,
+    payload: payloadToJson(payload, identifier),
+    queueName: optional(given.queueName, (value) => checkText("queueName", value, 128)),
+    runAt:
+      optional(given.runAt, (value) => checkMoment("runAt", value)) ?? (useNodeTime ? new Date().toISOString() : null),
+    maxAttempts: optional(given.maxAttempts, (value) => checkInteger("maxAttempts", value, 1)),
+    jobKey: optional(given.jobKey, (value) => checkText("jobKey", value, 512)),
+    priority: optional(given.priority, (value) => checkInteger("priority", value, smallest)),
+    flags: optional(given.flags, checkFlags),
+    jobKeyMode: optional(given.jobKeyMode, checkKeyMode),
+  };
+}
+
+function checkFlags(value: unknown): readonly string[] {
+  const isText = (flag: unknown): boolean => typeof flag === "string" && flag !== "" && !flag.includes("\0");
+  if (Array.isArray(value) && value.every(isText)) return value as string[];
+  throw new JobSpecError(`'flags' must be an array of texts that are not empty, got ${inspect(value)}.`);
+}
+
+function checkKeyMode(value: unknown): JobKeyMode {
+  if (typeof value === "string" && keyModes.includes(value)) return value as JobKeyMode;
+  throw new JobSpecError(
+    `'jobKeyMode' must be 'replace', 'preserve_run_at' or 'unsafe_dedupe', got ${inspect(value)}.` +
+      (typeof value === "string" ? suggestion(value, keyModes) : ""),
+  );
+}

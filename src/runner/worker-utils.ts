@@ -1,0 +1,70 @@
+import { type CleanupOptions, cleanup } from "../admin/cleanup.ts";
+import { type JobAdmin, makeJobAdmin } from "../admin/jobs.ts";
+import { type AddBatchJobFunction, makeAddBatchJob } from "../client/add-batch-job.ts";
+import { makeAddJob, makeSharedAddJob } from "../client/add-job.ts";
+import { makeAddJobs } from "../client/add-jobs.ts";
+import type { CallerTransaction } from "../client/transaction/caller-transaction.ts";
+import { executorFor } from "../client/transaction/executor-for.ts";
+import type { WorkerUtilsOptions } from "../config/options.ts";
+import type { AddJobFunction, AddJobsFunction } from "../job.ts";
+import type { Helpers } from "../task.ts";
+import { compileSharedOptions } from "./compile.ts";
+import { migrateSchema } from "./migrate-schema.ts";
+import { openDatabase } from "./open-database.ts";
+
+/** Adds and changes jobs. */
+export interface JobUtils extends JobAdmin {
+  addJob: AddJobFunction;
+  addJobs: AddJobsFunction;
+  addBatchJob: AddBatchJobFunction;
+}
+
+/** Puts jobs in and manages them, without running any. */
+export interface WorkerUtils extends JobUtils, Helpers {
+  /** The same on a transaction of yours: what is done becomes true when you commit, and never if you roll back. */
+  withTransaction(tx: CallerTransaction): JobUtils;
+  /** Installs the schema or brings it up to date; done once already when the utils were made. */
+  migrate(): Promise<void>;
+  /** Forgets names that no job uses; see `CleanupOptions`. */
+  cleanup(options?: CleanupOptions): Promise<void>;
+  /** Closes what was opened; a pool of your own stays open. May be called twice. */
+  release(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Opens the database, brings its schema up to date, and gives what can be done with it. */
+export async function makeWorkerUtils(options: WorkerUtilsOptions): Promise<WorkerUtils> {
+  const compiled = compileSharedOptions(options, { label: "WorkerUtils" });
+  const { settings, ctx, logger } = compiled;
+  const { database, release } = openDatabase(compiled);
+  try {
+    await migrateSchema(database, ctx);
+  } catch (error) {
+    await release();
+    throw error;
+  }
+
+  const addJob = makeSharedAddJob(database, settings);
+  return {
+    ...makeJobAdmin(database),
+    addJob,
+    addJobs: makeAddJobs(database, settings),
+    addBatchJob: makeAddBatchJob(addJob),
+    withTransaction(tx) {
+      const executor = executorFor(tx, settings.schema);
+      const addJobInside = makeAddJob(executor, settings);
+      return {
+        ...makeJobAdmin(executor),
+        addJob: addJobInside,
+        addJobs: makeAddJobs(executor, settings),
+        addBatchJob: makeAddBatchJob(addJobInside),
+      };
+    },
+    logger,
+    withPgClient: database.withPgClient,
+    migrate: () => migrateSchema(database, ctx),
+    cleanup: (cleanupOptions) => cleanup(database, cleanupOptions),
+    release,
+    [Symbol.asyncDispose]: release,
+  };
+}
