@@ -1,0 +1,64 @@
+import { Places } from "./places.mjs";
+import { redisStore } from "./redis.mjs";
+import { describeMachine } from "./report/machine.mjs";
+import { writeResults } from "./report/results.mjs";
+import { printCase } from "./report/table.mjs";
+import { runCase } from "./run-case.mjs";
+import { chooseScenarios } from "./scenarios/index.mjs";
+import { startServer } from "./server.mjs";
+import { chooseSystems } from "./systems/index.mjs";
+
+/** Measures the scenarios one after another on one server and writes down what came out. */
+export async function benchmark(options) {
+  const scenarios = chooseScenarios(options.scenarios);
+  const server = await startServer(options);
+  const places = new Places(server);
+  try {
+    await places.clear();
+    const { systems, leftOut } = await chooseSystems(options);
+    const machine = describeMachine({ server, systems, options });
+    printHead(machine, leftOut, server);
+    const results = [];
+    for (const scenario of scenarios) {
+      const result = await runScenario({ scenario, systems, server, places, options });
+      results.push(result);
+      if (options.write) await writeResults({ machine, leftOut, result });
+    }
+    return results;
+  } finally {
+    await places.clear();
+    await redisStore.stop();
+    await server.stop();
+  }
+}
+
+async function runScenario({ scenario, systems, server, places, options }) {
+  console.log(
+    `\n## ${scenario.name.toUpperCase()} ${scenario.title}\n\n${scenario.about}\nTarget: ${scenario.target}.`,
+  );
+  const taking = [];
+  const leftOut = [];
+  for (const system of systems) {
+    if (system.family === "raw" && !scenario.joins?.includes(system.name)) continue;
+    const reason = system.lacks?.[scenario.name] ?? scenario.lacks?.[system.name] ?? scenario.lacks?.[system.family];
+    if (reason) leftOut.push({ title: system.title, reason });
+    else taking.push(system);
+  }
+  for (const { title, reason } of leftOut) console.log(`Left out: ${title}: ${reason}.`);
+  const cases = [];
+  for (const testCase of scenario.cases(options)) {
+    const measured = await runCase({ scenario, testCase, systems: taking, server, places, options });
+    printCase(scenario, measured);
+    cases.push(measured);
+    await places.forget();
+  }
+  const { name, title, about, target, metrics } = scenario;
+  return { name, title, about, target, metrics, leftOut, cases };
+}
+
+function printHead(machine, leftOut, server) {
+  console.log(JSON.stringify(machine, undefined, 2));
+  for (const { system, reason } of leftOut) console.log(`Left out: ${system.title}: ${reason}.`);
+  if (!server.hasStatements) console.log("pg_stat_statements is not preloaded: statements are not counted.");
+  if (!server.postmasterPid) console.log("The server is not ours: its CPU time is not counted.");
+}

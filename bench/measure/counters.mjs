@@ -1,0 +1,35 @@
+import { serverCpuMs } from "./cpu.mjs";
+
+/** Reads what the server has spent; two readings give the cost of what happened in between. */
+export async function readServer(server) {
+  const { rows } = await server.admin.query("select pg_current_wal_insert_lsn() - '0/0' as wal");
+  return { walBytes: Number(rows[0].wal), pgCpuMs: serverCpuMs(server.postmasterPid) };
+}
+
+/** Commits of a database so far. Backends report late, so read it after the workers have disconnected. */
+export async function readCommits(server, place) {
+  const { rows } = await server.admin.query("select xact_commit from pg_stat_database where datname = $1", [
+    place.database,
+  ]);
+  return Number(rows[0].xact_commit);
+}
+
+export async function resetStatements(server) {
+  if (server.hasStatements) await server.admin.query("select pg_stat_statements_reset()");
+}
+
+/** Statements that clients sent to a database since the reset, ours excluded. */
+export async function readStatements(server, place) {
+  if (!server.hasStatements) return undefined;
+  const { rows } = await server.admin.query(
+    `select query, calls::float8 as calls
+     from pg_stat_statements join pg_database on pg_database.oid = dbid
+     where datname = $1 and toplevel and query not like '/* bench */%'`,
+    [place.database],
+  );
+  return rows;
+}
+
+export function countCalls(statements, pattern = /./) {
+  return statements?.filter(({ query }) => pattern.test(query)).reduce((sum, { calls }) => sum + calls, 0);
+}

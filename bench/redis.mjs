@@ -1,0 +1,71 @@
+import { spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+
+let server;
+
+/** A Redis of our own on a loopback port, with its default settings: it does not flush before it answers. */
+export const redisStore = {
+  /** Starts it. Says why not if it does not start. */
+  async start({ redis: program }) {
+    const port = await freePort();
+    const folder = await mkdtemp(join(tmpdir(), "hathi-bench-redis-"));
+    const child = spawn(program, ["--port", String(port), "--bind", "127.0.0.1", "--dir", folder], { stdio: "ignore" });
+    const failed = new Promise((resolve) => {
+      child.once("error", (error) => resolve(`redis-server does not start (${error.message})`));
+      child.once("exit", (code) => resolve(`redis-server ended with exit code ${code}`));
+    });
+    const client = new Redis({ port, host: "127.0.0.1", maxRetriesPerRequest: null, retryStrategy: () => 50 });
+    client.on("error", () => undefined);
+    const reason = await Promise.race([failed, client.ping().then(() => undefined)]);
+    if (reason) {
+      client.disconnect();
+      await rm(folder, { recursive: true, force: true });
+      return reason;
+    }
+    const version = /redis_version:(\S+)/.exec(await client.info("server"))?.[1];
+    server = { port, folder, child, client, version, ended: failed };
+    return undefined;
+  },
+
+  version: () => server?.version,
+
+  async openPlace(system, fill) {
+    await server.client.flushall();
+    const place = { address: { redisPort: server.port }, drop: () => server.client.flushall() };
+    await fill?.(place, system);
+    return place;
+  },
+
+  async countLeft(prefix) {
+    const { client } = server;
+    const counts = await Promise.all([
+      client.llen(`${prefix}:wait`),
+      client.llen(`${prefix}:active`),
+      client.zcard(`${prefix}:prioritized`),
+    ]);
+    return counts.reduce((sum, count) => sum + count, 0);
+  },
+
+  async stop() {
+    if (!server) return;
+    server.client.disconnect();
+    server.child.kill("SIGTERM");
+    await server.ended;
+    await rm(server.folder, { recursive: true, force: true });
+    server = undefined;
+  },
+};
+
+function freePort() {
+  return new Promise((resolve, reject) => {
+    const probe = createServer().once("error", reject);
+    probe.listen(0, "127.0.0.1", () => {
+      const { port } = probe.address();
+      probe.close(() => resolve(port));
+    });
+  });
+}

@@ -1,0 +1,72 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import pg from "pg";
+
+const settings = {
+  shared_buffers: "512MB",
+  // A checkpoint in the middle of a measurement would be charged to whoever is being measured.
+  max_wal_size: "8GB",
+  checkpoint_timeout: "30min",
+  max_connections: 200,
+  shared_preload_libraries: "pg_stat_statements",
+};
+
+const shownSettings = [
+  "server_version",
+  "fsync",
+  "synchronous_commit",
+  "full_page_writes",
+  "wal_sync_method",
+  "wal_level",
+  "shared_buffers",
+  "max_wal_size",
+  "checkpoint_timeout",
+  "max_connections",
+  "autovacuum",
+  "jit",
+];
+
+/** The durable server that everything is measured on. */
+export async function startServer({ dataDir, databaseUrl }) {
+  const server = databaseUrl ? { connectionString: databaseUrl, stop: () => undefined } : await startOwn(dataDir);
+  const admin = new pg.Client({ connectionString: server.connectionString });
+  await admin.connect();
+  const { rows } = await admin.query("select name, current_setting(name) as value from unnest($1::text[]) as name", [
+    shownSettings,
+  ]);
+  return {
+    admin,
+    connectionString: server.connectionString,
+    settings: Object.fromEntries(rows.map(({ name, value }) => [name, value])),
+    postmasterPid: server.clusterDir && readPid(server.clusterDir),
+    hasStatements: await enableStatements(admin),
+    urlOf(database) {
+      const url = new URL(server.connectionString);
+      url.pathname = `/${database}`;
+      return url.href;
+    },
+    async stop() {
+      await admin.end();
+      await server.stop();
+    },
+  };
+}
+
+async function startOwn(dataDir) {
+  const { startEmbedded } = await import("../packages/embedded/dist/index.js");
+  return startEmbedded({ dataDir, profile: "durable", settings });
+}
+
+function readPid(clusterDir) {
+  return Number(readFileSync(join(clusterDir, "postmaster.pid"), "utf8").split("\n")[0]);
+}
+
+async function enableStatements(admin) {
+  try {
+    await admin.query("create extension if not exists pg_stat_statements");
+    await admin.query("select 1 from pg_stat_statements limit 1");
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,47 @@
+import { redisStore } from "../redis.mjs";
+import { withProcesses } from "../worker-process.mjs";
+
+const noSuchRows = "BullMQ has no jobs of this kind in one queue";
+
+const bullmq = {
+  family: "bullmq",
+  package: "bullmq",
+  worker: "bullmq.mjs",
+  claims: /move_?to_?active/i,
+  settings: () => ({ concurrency: 100 }),
+  lacks: {
+    s5: noSuchRows,
+    s6: "BullMQ has serial groups in its paid edition only",
+    s7: "filled through its API: the dead rows would take minutes",
+    s12: "BullMQ claims ahead of nothing",
+  },
+
+  /** Through its own API: its rows are not ours to invent. */
+  async fill(place, { count, tasks, priorities }) {
+    await withProcesses([this.worker], ([producer]) =>
+      producer.call("produce", { place: place.address, mode: "batches", count, batchSize: 1000, tasks, priorities }),
+    );
+  },
+};
+
+export const bullmqPostgres = {
+  ...bullmq,
+  name: "bullmq-postgres",
+  title: "BullMQ on PostgreSQL",
+  schema: "bullmq",
+  async countLeft(place) {
+    const { rows } = await place.query(
+      "select count(*)::int as count from bullmq.job where state in ('waiting', 'active')",
+    );
+    return rows[0].count;
+  },
+};
+
+export const bullmqRedis = {
+  ...bullmq,
+  name: "bullmq-redis",
+  title: "BullMQ on Redis (not durable)",
+  store: redisStore,
+  whyNot: (options) => redisStore.start(options),
+  countLeft: () => redisStore.countLeft("bull:bench"),
+};

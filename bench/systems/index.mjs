@@ -1,0 +1,31 @@
+import { bullmqPostgres, bullmqRedis } from "./bullmq.mjs";
+import { graphileDefault, graphileTuned } from "./graphile-worker.mjs";
+import { oursDefault, oursSafe } from "./ours.mjs";
+import { pgBoss } from "./pg-boss.mjs";
+import { rawDrain, rawNotify } from "./raw.mjs";
+
+const all = [
+  oursDefault,
+  oursSafe,
+  graphileDefault,
+  graphileTuned,
+  pgBoss,
+  bullmqPostgres,
+  bullmqRedis,
+  rawDrain,
+  rawNotify,
+];
+
+/** The systems that were asked for and can run here; for the others, why not. */
+export async function chooseSystems(options) {
+  const systems = [];
+  const leftOut = [];
+  for (const system of all) {
+    const { only } = options;
+    if (only && !only.includes(system.name) && !only.includes(system.family) && system.family !== "raw") continue;
+    const reason = await system.whyNot?.(options);
+    if (reason) leftOut.push({ system, reason });
+    else systems.push(system);
+  }
+  return { systems, leftOut };
+}
