@@ -1,4 +1,5 @@
 import { type CleanupOptions, cleanup } from "../admin/cleanup.ts";
+import { type JobInspector, makeJobInspector } from "../admin/inspect.ts";
 import { type JobAdmin, makeJobAdmin } from "../admin/jobs.ts";
 import { type AddBatchJobFunction, makeAddBatchJob } from "../client/add-batch-job.ts";
 import { makeAddJob, makeSharedAddJob } from "../client/add-job.ts";
@@ -20,7 +21,7 @@ export interface JobUtils extends JobAdmin {
 }
 
 /** Puts jobs in and manages them, without running any. */
-export interface WorkerUtils extends JobUtils, Helpers {
+export interface WorkerUtils extends JobUtils, JobInspector, Helpers {
   /** The same on a transaction of yours: what is done becomes true when you commit, and never if you roll back. */
   withTransaction(tx: CallerTransaction): JobUtils;
   /** Installs the schema or brings it up to date; done once already when the utils were made. */
@@ -47,6 +48,7 @@ export async function makeWorkerUtils(options: WorkerUtilsOptions): Promise<Work
   const addJob = makeSharedAddJob(database, settings);
   return {
     ...makeJobAdmin(database),
+    ...makeJobInspector(database),
     addJob,
     addJobs: makeAddJobs(database, settings),
     addBatchJob: makeAddBatchJob(addJob),

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
-import type { Readable } from "node:stream";
 import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import type { FileDetails } from "../hooks.ts";
 import type { JobHelpers, Task } from "../task.ts";
 import { codeOf } from "./error-code.ts";

@@ -49,7 +49,12 @@ async function reloadFile({ taskPath, tasks, logger }: WatchTasksOptions): Promi
   logger.info(`Reloaded the tasks of '${taskPath}'.`);
 }
 
-async function makeReloadFolder({ taskPath, tasks, loadTask, logger }: WatchTasksOptions): Promise<() => Promise<void>> {
+async function makeReloadFolder({
+  taskPath,
+  tasks,
+  loadTask,
+  logger,
+}: WatchTasksOptions): Promise<() => Promise<void>> {
   let known = await stampsOf(taskPath, logger);
   return async () => {
     const files = await findTaskFiles(taskPath, logger);

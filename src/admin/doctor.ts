@@ -1,0 +1,138 @@
+import { checkSchemaIsKnown, judgeSchema } from "../db/adopt.ts";
+import type { Database } from "../db/database.ts";
+import { planMigrations } from "../db/plan-migration.ts";
+import { probeNotifications, probePreparedStatements } from "../db/probes.ts";
+import { readSchemaState } from "../db/schema-state.ts";
+import {
+  countOldLocks,
+  findOldestTransaction,
+  listIndexes,
+  readServerFacts,
+  readTableHealth,
+} from "../db/statements/diagnose.ts";
+import { toError } from "../errors.ts";
+import { formatSpan } from "../util/time-span.ts";
+
+/** One thing that was looked at. */
+export interface CheckUp {
+  readonly name: string;
+  /** `warning`: it works, but not as well as it could. */
+  readonly status: "ok" | "warning" | "problem";
+  readonly message: string;
+}
+
+type Check = (db: Database) => Promise<Omit<CheckUp, "name">>;
+
+const neededIndexes = [
+  "jobs_pkey1",
+  "jobs_key_key1",
+  "tasks_identifier_key",
+  "job_queues_queue_name_key",
+  "_hathi_jobs_in_order",
+  "_hathi_jobs_by_task",
+  "_hathi_jobs_by_queue",
+];
+
+const notInstalled = "is not installed here: run 'hathi migrate'.";
+
+const checks: Record<string, Check> = {
+  server: async (db) => {
+    const [facts] = await db.run(readServerFacts, { schema: db.schema });
+    const { version, role, database, connections, max_connections: most } = facts!;
+    const message = `PostgreSQL ${version}, database '${database}' as '${role}', ${connections} of ${most} connections in use.`;
+    return connections > most * 0.9 ? warning(`${message} New connections will soon be refused.`) : ok(message);
+  },
+  schema: async (db) => {
+    const state = await db.withPgClient((client) => readSchemaState(client, db.schema));
+    if (!state.ours?.length && judgeSchema(state) === "fresh") return problem(`Schema '${db.schema}' ${notInstalled}`);
+    const newer = checkSchemaIsKnown(state);
+    if (newer) return warning(newer);
+    const pending = planMigrations(state, db.schema);
+    const found = `Schema '${db.schema}' is at revision ${state.recorded?.at(-1)}, and ${state.ours?.at(-1) ?? 0} of our own.`;
+    return pending.length > 0 ? warning(`${found} It is not up to date: run 'hathi migrate'.`) : ok(found);
+  },
+  clock: async (db) => {
+    const sent = Date.now();
+    const [facts] = await db.run(readServerFacts, { schema: db.schema });
+    const skewMs = Math.round(facts!.clock_ms - (sent + Date.now()) / 2);
+    const message = `The database's clock is ${Math.abs(skewMs)} ms ${skewMs < 0 ? "behind" : "ahead of"} this machine's.`;
+    return Math.abs(skewMs) > 2_000
+      ? warning(`${message} Times given by this machine will be off by as much.`)
+      : ok(message);
+  },
+  indexes: async (db) => {
+    const valid = new Map((await db.run(listIndexes, { schema: db.schema })).map((row) => [row.name, row.is_valid]));
+    const missing = neededIndexes.filter((name) => !valid.get(name));
+    if (missing.length === 0) return ok("All indexes are there and valid.");
+    return problem(
+      `Missing or invalid: ${missing.join(", ")}. Run 'hathi migrate', or make them by hand from schema.sql.`,
+    );
+  },
+  permissions: async (db) => {
+    const [facts] = await db.run(readServerFacts, { schema: db.schema });
+    if (facts!.owns_tables) return ok("The role sees all jobs.");
+    return problem(`The role '${facts!.role}' does not own the tables: row-level security hides all jobs from it.`);
+  },
+  notifications: async (db) => {
+    if (await probeNotifications(db, 2_000)) return ok("A notification sent on one connection is heard on another.");
+    return warning(
+      "Notifications are not heard (a pooler in transaction mode?): new jobs wait for the next poll. Give the worker a direct line with 'listenConnectionString'.",
+    );
+  },
+  "prepared statements": async (db) => {
+    if (await probePreparedStatements(db)) return ok("Prepared statements survive between queries.");
+    return warning("Prepared statements do not survive (a pooler in transaction mode?): use --no-prepared-statements.");
+  },
+  bloat: async (db) => {
+    const [health] = await db.run(readTableHealth, { schema: db.schema });
+    if (!health) return ok("There is no table of jobs yet.");
+    const { live, dead, bytes, last_vacuum: vacuumed } = health;
+    const message = `${count(live)} live and ${count(dead)} dead rows in ${Math.ceil(bytes / 2 ** 20)} MB, last vacuum ${vacuumed?.toISOString() ?? "never"}.`;
+    return dead > 50_000 && dead > live
+      ? warning(`${message} Vacuum does not keep up; see the oldest transaction.`)
+      : ok(message);
+  },
+  "oldest transaction": async (db) => {
+    const [oldest] = await db.run(findOldestTransaction, {});
+    if (!oldest) return ok("No transaction holds vacuum back.");
+    const message = `The oldest is ${formatSpan(oldest.seconds * 1000)} old: ${oldest.what}.`;
+    return oldest.seconds > 300
+      ? warning(`${message} Rows of finished jobs cannot be cleared away until it ends.`)
+      : ok(message);
+  },
+  locks: async (db) => {
+    const [old] = await db.run(countOldLocks, {});
+    if (!old || old.count === 0) return ok("No job has been locked for more than four hours.");
+    return warning(
+      `${count(old.count)} jobs have been locked for more than four hours; a running worker would have freed them.`,
+    );
+  },
+};
+
+/** Looks at everything that makes a queue slow or silent. A check that fails itself is a problem, not an end. */
+export async function examineHealth(db: Database): Promise<CheckUp[]> {
+  const results: CheckUp[] = [];
+  for (const [name, check] of Object.entries(checks)) {
+    const result = await check(db).catch((error: unknown) => problem(toError(error).message));
+    results.push({ name, ...result });
+    // Nothing else can be said of tables that are not there.
+    if (result.status === "problem" && result.message.endsWith(notInstalled)) break;
+  }
+  return results;
+}
+
+function ok(message: string): Omit<CheckUp, "name"> {
+  return { status: "ok", message };
+}
+
+function warning(message: string): Omit<CheckUp, "name"> {
+  return { status: "warning", message };
+}
+
+function problem(message: string): Omit<CheckUp, "name"> {
+  return { status: "problem", message };
+}
+
+function count(number: number): string {
+  return number.toLocaleString("en-GB");
+}
