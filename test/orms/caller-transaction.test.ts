@@ -1,40 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { CallerTransaction } from "../../src/client/transaction/caller-transaction.ts";
 import { executorFor } from "../../src/client/transaction/executor-for.ts";
 import { statement } from "../../src/db/statement.ts";
-import type { DbJob } from "../../src/job.ts";
+import type { DbJob, Job } from "../../src/job.ts";
+import { type JobUtils, makeWorkerUtils, type WorkerUtils } from "../../src/runner/worker-utils.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { libraries } from "./libraries/all.ts";
 import type { OpenLibrary } from "./libraries/library.ts";
 
-interface Wanted {
-  payload?: unknown;
-  queue?: string;
-  runAt?: Date;
-  priority?: number;
-  key?: string;
-  flags?: string[];
-}
-
-const addJob = statement<Wanted, DbJob>({
-  name: "add_job_in_test",
-  text: `
-    select job.id, job.job_queue_id, job.task_id, job.payload, job.priority, job.run_at, job.attempts, job.max_attempts,
-      job.last_error, job.created_at, job.updated_at, job.key, job.locked_at, job.locked_by, job.revision, job.flags
-    from graphile_worker.add_job(
-      'greet', payload => $1::json, queue_name => $2::text, run_at => $3::timestamptz, priority => $4::int,
-      job_key => $5::text, flags => $6::text[]
-    ) as job
-    where '{"a": 1}'::jsonb ? 'a'`,
-  values: ({ payload, queue, runAt, priority, key, flags }) => [
-    JSON.stringify(payload ?? null),
-    queue,
-    runAt,
-    priority,
-    key,
-    flags,
-  ],
-});
-
+/** With everything in it that a library might take for a parameter. */
+const schema = 'odd "name" $& $1 ? :x';
 const awkward = {
   text: "what? $1 :name ?? \\? {1,2} 'quoted' \"twice\" \\ back ☃ \u0001 50% $ {",
   json: '{"looks":"like JSON"}',
@@ -42,24 +17,38 @@ const awkward = {
   bigint: "9007199254740993",
   nested: [null, true, 1.5, { deep: [] }],
 };
+const flags = ["plain", "with,comma", 'with "quote"', "back\\slash", "NULL", "{}", "?", "$1"];
 
 describe.each(libraries)("a transaction of $name", (each) => {
   let db: TestDatabase;
+  let utils: WorkerUtils;
   let library: OpenLibrary;
 
   beforeAll(async () => {
-    db = await freshDatabase({ cleanUp: () => undefined });
+    db = await freshDatabase({ migrated: false, schema, cleanUp: () => undefined });
+    utils = await makeWorkerUtils({ connectionString: db.url, maxPoolSize: 1, schema });
     library = await each.open(db.url);
   });
 
   afterAll(async () => {
     await library?.close();
+    await utils?.release();
     await db?.drop();
   });
 
+  /** Like the library's own, but gives back what the work gave. */
+  async function commit<T>(work: (inside: JobUtils) => Promise<T>): Promise<T> {
+    const results: T[] = [];
+    await library.transaction(async (tx) => {
+      results.push(await work(utils.withTransaction(tx)));
+    });
+    return results[0]!;
+  }
+
   test("rolled back leaves nothing", async () => {
     const rollback = library.transaction(async (tx) => {
-      await executorFor(tx, "graphile_worker").run(addJob, { payload: { id: 1 } });
+      await utils.withTransaction(tx).addJob("greet", { id: 1 });
+      await utils.withTransaction(tx).addJobs([{ identifier: "greet", payload: { id: 2 } }]);
       throw new Error("changed my mind");
     });
 
@@ -68,10 +57,9 @@ describe.each(libraries)("a transaction of $name", (each) => {
   });
 
   test("committed leaves the job, which nobody else sees before", async () => {
-    let before: unknown[] = [];
-    await library.transaction(async (tx) => {
-      await executorFor(tx, "graphile_worker").run(addJob, { payload: { id: 1 }, key: "committed" });
-      before = await db.jobs();
+    const before = await commit(async (inside) => {
+      await inside.addJob("greet", { id: 1 }, { jobKey: "committed" });
+      return db.jobs();
     });
 
     expect(before).toEqual([]);
@@ -79,44 +67,77 @@ describe.each(libraries)("a transaction of $name", (each) => {
   });
 
   test("gives rows of the same types as pg does, for values that drivers treat differently", async () => {
-    await db.query(`alter sequence graphile_worker.jobs_id_seq1 restart with 9007199254740993`);
-    const runAt = new Date("2030-01-02T03:04:05.678Z");
-    const flags = ["plain", "with,comma", 'with "quote"', "back\\slash", "NULL", "", "{}"];
-    const rows: DbJob[] = [];
+    await db.query("alter sequence graphile_worker.jobs_id_seq1 restart with 9007199254740993");
+    const spec = { queueName: "a ? queue", runAt: new Date(awkward.date), priority: 0, flags };
 
-    await library.transaction(async (tx) => {
-      const executor = executorFor(tx, "graphile_worker");
-      const wanted = { payload: awkward, queue: "a ? queue", runAt, priority: 0, key: "awkward", flags };
-      rows.push(...(await executor.run(addJob, wanted)));
-    });
+    const rows: Job[] = await commit(async (inside) => [
+      await inside.addJob("greet ?", awkward, { ...spec, jobKey: "single '?'" }),
+      ...(await inside.addJobs([
+        { identifier: "greet $1", payload: awkward, ...spec },
+        { identifier: "greet ?", payload: [awkward], priority: -32_768, maxAttempts: 1 },
+      ])),
+    ]);
 
-    const id = "9007199254740993";
-    const kept = await db.job(id);
-    const { task_identifier: _, queue_name: queue, is_available: __, ...columns } = kept!;
-    expect(rows).toEqual([columns]);
-    expect(kept).toMatchObject({ id, payload: awkward, run_at: runAt, priority: 0 });
-    expect(kept?.flags).toEqual(Object.fromEntries(flags.map((flag) => [flag, true])));
-    expect(queue).toBe("a ? queue");
+    const kept = await Promise.all(rows.map(({ id }) => db.job(id)));
+    expect(rows.map((row, index) => ({ ...row, queue_name: kept[index]?.queue_name }))).toEqual(kept);
+    expect(rows.map(({ id, task_identifier }) => [id, task_identifier])).toEqual([
+      ["9007199254740993", "greet ?"],
+      ["9007199254740994", "greet $1"],
+      ["9007199254740995", "greet ?"],
+    ]);
+    expect(kept[0]).toMatchObject({ payload: awkward, run_at: spec.runAt, priority: 0, queue_name: "a ? queue" });
+    expect(kept[0]?.flags).toEqual(Object.fromEntries(flags.map((flag) => [flag, true])));
   });
 
-  test.each([null, "", "text", '{"text":"of JSON"}', "2026-01-02", 0, 12, false, [], [1, "?"], {}])(
-    "carries the payload %j unchanged",
-    async (payload) => {
-      const returned: unknown[] = [];
-      await library.transaction(async (tx) => {
-        const executor = executorFor(tx, "graphile_worker");
-        for (const row of await executor.run(addJob, { payload, key: "payload" })) returned.push(row.payload);
-      });
+  test("carries every kind of payload unchanged", async () => {
+    const payloads = ["", "text", '{"text":"of JSON"}', "2026-01-02", 0, 12, false, [], [1, "?"], {}, { a: null }];
+    const rows = await commit((inside) =>
+      inside.addJobs(payloads.map((payload) => ({ identifier: "greet", payload }))),
+    );
 
-      const [kept] = await db.query("select payload from graphile_worker._private_jobs where key = 'payload'");
-      expect([...returned, kept?.payload]).toEqual([payload, payload]);
-    },
-  );
+    expect(rows.map(({ payload }) => payload)).toEqual(payloads);
+    expect(await Promise.all(rows.map(async ({ id }) => (await db.job(id))?.payload))).toEqual(payloads);
+  });
 
-  test("takes several statements at once", async () => {
+  test("offers the same administration, with rows of the same types", async () => {
+    const [first, second, third] = await commit((inside) =>
+      inside.addJobs(["first", "second", "third"].map((jobKey) => ({ identifier: "greet", payload: {}, jobKey }))),
+    );
+    const runAt = new Date(awkward.date);
+
+    const rows: (DbJob | null | undefined)[] = await commit(async (inside) => [
+      (await inside.rescheduleJobs([first!.id], { runAt, attempts: 0, priority: 3 }))[0],
+      (await inside.permanentlyFailJobs([second!.id], "what? $1"))[0],
+      (await inside.completeJobs([third!.id]))[0],
+      await inside.removeJob("first"),
+      await inside.removeJob("never heard of ?"),
+    ]);
+
+    expect(rows[0]).toMatchObject({ id: first!.id, run_at: runAt, priority: 3, attempts: 0 });
+    expect(rows[1]).toMatchObject({ id: second!.id, last_error: "what? $1", attempts: second!.max_attempts });
+    expect(rows[1]).toEqual(expect.objectContaining({ updated_at: (await db.job(second!.id))?.updated_at }));
+    expect(rows[2]).toMatchObject({ id: third!.id, created_at: third!.created_at });
+    expect(rows[3]).toMatchObject({ id: first!.id, run_at: runAt });
+    expect(rows[4]).toBeNull();
+    expect(await db.job(first!.id)).toBeUndefined();
+    expect(await db.job(third!.id)).toBeUndefined();
+  });
+
+  test("can free the jobs of a dead worker", async () => {
+    const { id } = await commit((inside) => inside.addJob("greet", {}));
+    await db.query("update graphile_worker._private_jobs set locked_by = 'dead', locked_at = now() where id = $1", [
+      id,
+    ]);
+
+    await commit((inside) => inside.forceUnlockWorkers(["dead", 'odd "one", \\']));
+
+    expect(await db.job(id)).toMatchObject({ locked_by: null, locked_at: null });
+  });
+
+  test("takes several calls at once", async () => {
     const keys = ["one", "two", "three"];
     await library.transaction(async (tx) => {
-      await Promise.all(keys.map((key) => executorFor(tx, "graphile_worker").run(addJob, { key })));
+      await Promise.all(keys.map((jobKey) => utils.withTransaction(tx).addJob("greet", {}, { jobKey })));
     });
 
     const rows = await db.query("select key from graphile_worker._private_jobs where key = any ($1) order by id", [
@@ -126,20 +147,19 @@ describe.each(libraries)("a transaction of $name", (each) => {
   });
 
   test("gets no prepared statement", async () => {
-    const prepared = statement<null, { statement: string }>({
+    const ours = statement<null, { statement: string }>({
       name: "prepared",
       text: "select statement from pg_prepared_statements where statement like '%add_job%'",
       values: () => [],
     });
     await library.transaction(async (tx) => {
-      const executor = executorFor(tx, "graphile_worker");
-      await executor.run(addJob, {});
-      await executor.run(addJob, {});
-      expect(await executor.run(prepared, null)).toEqual([]);
+      await utils.withTransaction(tx).addJob("greet", {});
+      await utils.withTransaction(tx).addJob("greet", {});
+      expect(await executorFor(tx, schema).run(ours, null)).toEqual([]);
     });
   });
 
   test("is asked for when the library itself is handed in", () => {
-    expect(() => executorFor(library.outside as never, "graphile_worker")).toThrow(/which is not a transaction: /);
+    expect(() => utils.withTransaction(library.outside as CallerTransaction)).toThrow(/which is not a transaction: /);
   });
 });

@@ -4,7 +4,6 @@ export type Query = (text: string, values: (string | null)[]) => Promise<TextRow
 /** A row as it crosses every driver: nothing but text, so that no driver's own parsing can touch it. */
 export interface TextRow {
   readonly fields: string;
-  readonly id: string | null;
 }
 
 type Method = (...parameters: never[]) => unknown;

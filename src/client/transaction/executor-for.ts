@@ -15,7 +15,7 @@ export type Executor = Pick<Database, "schema" | "run">;
 export function executorFor(tx: CallerTransaction, schema: string): Executor {
   const query = oneAtATime(tx, queryFor(tx));
   const run: Executor["run"] = async (statement, params) => {
-    const text = askForText(forSchema(statement.text, schema));
+    const text = forSchema(askForText(statement.text), schema);
     const rows = await query(text, statement.values(params).map(toText));
     return rows.map((row) => readRow(row));
   };

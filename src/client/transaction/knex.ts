@@ -21,14 +21,17 @@ export function knexQuery(tx: Stranger): Query | undefined {
   };
 }
 
-/** Knex counts question marks: each use of a parameter is a binding of its own, and any other question mark is escaped. */
+/**
+ * Knex counts question marks: each use of a parameter is a binding of its own, and any other question mark is escaped. What looks
+ * like a parameter inside a quoted name is not one.
+ */
 function withQuestionMarks(
   text: string,
   values: readonly (string | null)[],
 ): { sql: string; bindings: (string | null)[] } {
   const bindings: (string | null)[] = [];
-  const sql = text.replace(/\?|\$(\d+)/g, (_, number: string | undefined) => {
-    if (number === undefined) return "\\?";
+  const sql = text.replace(/"[^"]*"|\?|\$(\d+)/g, (found, number: string | undefined) => {
+    if (number === undefined) return found.replaceAll("?", "\\?");
     bindings.push(values[Number(number) - 1] ?? null);
     return "?";
   });

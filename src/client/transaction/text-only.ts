@@ -7,13 +7,12 @@ import type { TextRow } from "./caller-transaction.ts";
  */
 
 /**
- * The same question, in text only. The statement casts each parameter itself and is either a query or a writing statement with
- * `returning`. The id stands apart because a bigint is more than a JSON number can hold.
+ * The same question, in text only. The statement casts each parameter and makes its ids text by itself (a bigint is more than a
+ * JSON number can hold); it is a query, or a writing statement with `returning`.
  */
 export function askForText(text: string): string {
   const asked = text.replace(/\$\d+/g, (parameter) => `${parameter}::text`);
-  return `with hathi_row as (${asked})
-    select row_to_json(hathi_row)::text as fields, (row_to_json(hathi_row) -> 'id')::text as id from hathi_row`;
+  return `with hathi_row as (${asked}) select row_to_json(hathi_row)::text as fields from hathi_row`;
 }
 
 /** A value as PostgreSQL reads it from text. */
@@ -33,10 +32,9 @@ function toArrayElement(value: unknown): string {
 
 const dateColumns = ["run_at", "created_at", "updated_at", "locked_at"];
 
-/** The row as node-postgres gives it: ids as strings, moments as dates, JSON parsed. */
-export function readRow<Row>({ fields, id }: TextRow): Row {
+/** The row as node-postgres gives it: moments as dates, JSON parsed. */
+export function readRow<Row>({ fields }: TextRow): Row {
   const row = JSON.parse(fields) as Record<string, unknown>;
-  if (typeof row.id === "number") row.id = id;
   for (const column of dateColumns) {
     const moment = row[column];
     if (typeof moment === "string") row[column] = toMoment(moment);

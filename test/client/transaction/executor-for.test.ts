@@ -8,7 +8,7 @@ import { freshDatabase, testPool } from "../../support/database.ts";
 
 const addJob = statement<{ task: string }, { id: string; run_at: Date }>({
   name: "add_job_in_test",
-  text: "select job.id, job.run_at from graphile_worker.add_job($1::text) as job",
+  text: "select job.id::text as id, job.run_at from graphile_worker.add_job($1::text) as job",
   values: ({ task }) => [task],
 });
 

@@ -2,7 +2,7 @@ import { drizzleNodePostgres, drizzlePostgresJs } from "./drizzle.ts";
 import { knex } from "./knex.ts";
 import { kysely, kyselyControlled } from "./kysely.ts";
 import type { Library } from "./library.ts";
-import { mikroOrm } from "./mikro-orm.ts";
+import { mikroOrm, mikroOrmBegin } from "./mikro-orm.ts";
 import { pgClient, pgPoolClient } from "./pg.ts";
 import { postgresJs } from "./postgres-js.ts";
 import { prisma } from "./prisma.ts";
@@ -19,6 +19,7 @@ export const libraries: readonly Library[] = [
   typeOrmManager,
   typeOrmRunner,
   mikroOrm,
+  mikroOrmBegin,
   prisma,
   postgresJs,
 ];
