@@ -15,6 +15,7 @@ export interface CronJob {
   priority?: number;
   jobKey?: string;
   jobKeyMode?: TaskSpec["jobKeyMode"];
+  flags?: string[];
 }
 
 export interface JobAndCronIdentifier {
@@ -42,6 +43,7 @@ interface JobEvent extends WorkerEvent {
   job: Job;
 }
 interface JobErrorEvent extends JobEvent {
+  durationMs: number;
   error: Error;
   batchJobErrors?: Error[];
 }
@@ -89,7 +91,7 @@ export interface HathiEventMap {
   "worker:getJob:empty": WorkerEvent;
   "worker:fatalError": WorkerEvent & { error: unknown; jobError: Error | null };
   "job:start": JobEvent;
-  "job:success": JobEvent;
+  "job:success": JobEvent & { durationMs: number };
   "job:error": JobErrorEvent;
   "job:failed": JobErrorEvent;
   /** The database knows how the job ended. */

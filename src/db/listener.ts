@@ -1,0 +1,140 @@
+import { randomUUID } from "node:crypto";
+import type { Notification, PoolClient } from "pg";
+import { deferred } from "../util/deferred.ts";
+import { sleep } from "../util/sleep.ts";
+
+/** What somebody who wants to be woken by the database has to say about it. */
+export interface ListenerOptions {
+  /** The client to listen on; it is ours until `release`. */
+  readonly connect: () => Promise<PoolClient>;
+  /** Sends a notification over another connection, to find out whether we hear anything at all. */
+  readonly notify: (channel: string, payload: string) => Promise<unknown>;
+  readonly onConnecting: (attempts: number) => void;
+  readonly onConnected: (client: PoolClient) => void;
+  readonly onNotification: (message: Notification, client: PoolClient) => void;
+  readonly onError: (error: unknown) => void;
+  readonly onReleased: (client: PoolClient) => void;
+  /** Listening was accepted, but nothing is heard: there is a pooler in between. */
+  readonly onDeaf: () => void;
+}
+
+const testChannel = "hathi:test";
+const hearingTestMs = 2_000;
+
+/** The LISTEN connection: reconnects with back-off, and tells when it hears nothing. */
+export class Listener {
+  readonly #options: ListenerOptions;
+  readonly #stop = new AbortController();
+  readonly #token = randomUUID();
+  #loop: Promise<void> = Promise.resolve();
+  #isListening = false;
+  #heard: (() => void) | undefined;
+  #isTested = false;
+
+  constructor(options: ListenerOptions) {
+    this.#options = options;
+  }
+
+  /** True while notifications can be relied on. */
+  get isListening(): boolean {
+    return this.#isListening;
+  }
+
+  start(): void {
+    this.#loop = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#loop;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    for (let attempts = 0; !signal.aborted; ) {
+      this.#options.onConnecting(attempts);
+      try {
+        const client = await this.#options.connect();
+        await this.#listen(client, () => {
+          attempts = 0;
+        });
+      } catch (error) {
+        if (!signal.aborted) this.#options.onError(error);
+      }
+      if (signal.aborted || this.#isDeaf) return;
+      attempts++;
+      await sleep(Math.ceil((0.5 + Math.sqrt(Math.random()) / 2) * Math.min(60_000, 50 * Math.exp(attempts))), signal);
+    }
+  }
+
+  #isDeaf = false;
+
+  /** Resolves when listening is over on purpose, rejects when the connection is lost. */
+  async #listen(client: PoolClient, onListening: () => void): Promise<void> {
+    const { signal } = this.#stop;
+    const lost = deferred();
+    lost.promise.catch(() => undefined); // it may be lost after we stopped caring
+    const onError = (error: Error): void => lost.reject(error);
+    const onEnd = (): void => lost.reject(new Error("The connection that listens for jobs was closed."));
+    const onAbort = (): void => lost.resolve();
+    const onNotification = (message: Notification): void => {
+      if (message.channel === testChannel) {
+        if (message.payload === this.#token) this.#heard?.();
+        return;
+      }
+      this.#options.onNotification(message, client);
+    };
+    client.on("error", onError);
+    client.on("end", onEnd);
+    client.on("notification", onNotification);
+    signal.addEventListener("abort", onAbort, { once: true });
+    let failure: Error | undefined;
+    try {
+      if (signal.aborted) return;
+      this.#options.onConnected(client);
+      await client.query(`LISTEN "jobs:insert"; LISTEN "worker:migrate"; LISTEN "${testChannel}"`);
+      this.#isListening = true;
+      onListening();
+      void this.#testHearing(() => lost.resolve());
+      await lost.promise;
+      await client.query(`UNLISTEN "jobs:insert"; UNLISTEN "worker:migrate"; UNLISTEN "${testChannel}"`);
+    } catch (error) {
+      failure = error as Error;
+    } finally {
+      this.#isListening = false;
+      signal.removeEventListener("abort", onAbort);
+      client.removeListener("end", onEnd);
+      client.removeListener("notification", onNotification);
+      this.#options.onReleased(client);
+      client.release(failure);
+      client.removeListener("error", onError);
+    }
+    if (failure) throw failure;
+  }
+
+  /** Sends ourselves a notification, once. A transaction pooler takes the LISTEN and then delivers nothing. */
+  async #testHearing(giveUp: () => void): Promise<void> {
+    if (this.#isTested) return;
+    const heard = new Promise<boolean>((resolve) => {
+      this.#heard = () => resolve(true);
+    });
+    try {
+      await this.#options.notify(testChannel, this.#token);
+    } catch {
+      return; // the connection is in trouble, which is another matter
+    }
+    const timeOut = new AbortController();
+    const isHeard = await Promise.race([
+      heard,
+      sleep(hearingTestMs, AbortSignal.any([timeOut.signal, this.#stop.signal])).then(() => false),
+    ]);
+    timeOut.abort();
+    this.#heard = undefined;
+    if (this.#stop.signal.aborted || (!isHeard && !this.#isListening)) return;
+    this.#isTested = true;
+    if (isHeard) return;
+    this.#isDeaf = true;
+    this.#options.onDeaf();
+    giveUp();
+  }
+}

@@ -1,0 +1,502 @@
+-- How our workers take jobs and write how they ended. Functions, not statements, for one reason: a function brings its own
+-- planner settings, so a plan made while the table was empty cannot turn into a full scan when it is not.
+--
+-- A claim reads the due jobs in their exact order (priority, run_at, id), a bounded piece at a time. Where most of what it
+-- reads is not for it (tasks it lacks, queues that are held, rows others are taking), it goes another way: straight to the
+-- range of each of its tasks, and to the heads of the free queues. So its cost does not grow with jobs that cannot run now.
+
+create index _hathi_jobs_in_order on graphile_worker._private_jobs
+  using btree (priority, run_at, id) include (task_id, job_queue_id)
+  where is_available;
+create index _hathi_jobs_by_task on graphile_worker._private_jobs
+  using btree (task_id, priority, run_at, id)
+  where is_available and job_queue_id is null;
+create index _hathi_jobs_by_queue on graphile_worker._private_jobs
+  using btree (job_queue_id, priority, run_at, id) include (task_id)
+  where is_available and job_queue_id is not null;
+
+-- Locks as many of the given rows as there is room for, in the order given, and the queues they stand in. Queues seen before
+-- are `mine` or `refused`; both lists come back longer. Rows and queues that somebody else is looking at are passed over.
+create or replace function graphile_worker._hathi_lock_jobs(
+  rows tid[], row_queues integer[], room integer, per_queue integer, task_ids integer[], instant timestamptz,
+  inout mine integer[], inout refused integer[], out locked tid[]
+) language plpgsql volatile as $hathi$
+declare
+  unseen integer[];
+  won integer[];
+begin
+  select array_agg(distinct queue_id) into unseen
+  from unnest(row_queues) as queue_id
+  where queue_id is not null and queue_id <> all (mine) and queue_id <> all (refused);
+
+  if unseen is not null then
+    select array_agg(queue.id) into won
+    from (
+      select id
+      from graphile_worker._private_job_queues
+      where id = any (unseen) and is_available
+      order by id
+      for update skip locked
+    ) as queue;
+    won := coalesce(won, '{}');
+    mine := mine || won;
+    refused := refused || array(select id from unnest(unseen) as id where id <> all (won));
+  end if;
+
+  -- The conditions stand here again because a row may have changed since it was read.
+  select array_agg(job.ctid) into locked
+  from (
+    select candidate.ctid
+    from graphile_worker._private_jobs as candidate
+    where candidate.ctid = any (array(
+        select considered.tid
+        from (
+          select entry.tid, entry.position, entry.queue_id,
+            row_number() over (partition by entry.queue_id order by entry.position) as nth
+          from unnest(rows, row_queues) with ordinality as entry (tid, queue_id, position)
+        ) as considered
+        where considered.queue_id is null
+          or (considered.queue_id = any (mine) and considered.nth <= per_queue)
+        order by considered.position
+        limit room
+      ))
+      and candidate.is_available
+      and candidate.run_at <= instant
+      and candidate.task_id = any (task_ids)
+      and (candidate.job_queue_id is null or candidate.job_queue_id = any (mine))
+    for update skip locked
+  ) as job;
+  locked := coalesce(locked, '{}');
+
+  -- One job of each queue is all that was wanted, and it is taken.
+  if per_queue = 1 then
+    refused := refused || mine;
+  end if;
+end;
+$hathi$;
+
+create or replace function graphile_worker._hathi_claim_jobs(
+  pool_id text,
+  task_ids integer[],
+  wanted integer,
+  per_queue integer,
+  forbidden text[],
+  accepted text[],
+  clock timestamptz,
+  floor_priorities smallint[],
+  floor_run_ats timestamptz[],
+  floor_ids bigint[],
+  off_order boolean,
+  relaxed boolean,
+  out jobs json,
+  out due_in_ms double precision,
+  out reached json,
+  out polluted boolean,
+  out contended boolean
+) language plpgsql volatile
+  set enable_seqscan = off
+  set enable_bitmapscan = off
+  set enable_hashjoin = off
+  set enable_mergejoin = off
+  set enable_sort = off
+  set enable_incremental_sort = off
+  set enable_material = off
+  set jit = off
+  set plan_cache_mode = force_generic_plan
+as $hathi$
+declare
+  instant timestamptz := coalesce(clock, now());
+  level integer;
+  room integer := wanted;
+  size integer;
+  spare integer := wanted * 3 + 500;
+  mine integer[] := '{}';
+  refused integer[] := '{}';
+  taken tid[] := '{}';
+  locked tid[];
+  piece record;
+  from_run_at timestamptz;
+  from_id bigint;
+  nth integer;
+  share integer;
+  heads record;
+  marks json[] := '{}';
+  due timestamptz;
+  next_due timestamptz;
+begin
+  polluted := false;
+  contended := false;
+
+  -- If the server crashes, the claim is forgotten and the job runs again, which it must be ready for anyway. The settle that
+  -- follows is durable, and flushes everything before it.
+  if relaxed then
+    perform set_config('synchronous_commit', 'off', true);
+  end if;
+
+  level := -32769;
+  while room > 0 and not off_order and not polluted loop
+    select job.priority into level
+    from graphile_worker._private_jobs as job
+    where job.is_available and job.priority > level
+    order by job.priority
+    limit 1;
+    exit when not found;
+
+    nth := array_position(floor_priorities, level::smallint);
+    from_run_at := coalesce(floor_run_ats[nth], '-infinity');
+    from_id := coalesce(floor_ids[nth], 0);
+    size := room;
+
+    loop
+      select
+        count(*) as seen,
+        max(head.run_at) as last_run_at,
+        (array_agg(head.id))[count(*)] as last_id,
+        array_agg(head.ctid) filter (where head.fits) as rows,
+        array_agg(head.job_queue_id) filter (where head.fits) as row_queues,
+        coalesce(bool_or(head.job_queue_id is not null) filter (where head.fits), false) as has_queues
+      into piece
+      from (
+        select job.ctid, job.id, job.run_at, job.job_queue_id,
+          job.task_id = any (task_ids)
+            and (job.job_queue_id is null or job.job_queue_id <> all (refused))
+            and (forbidden is null or (job.flags ?| forbidden) is not true)
+            and (accepted is null or (job.flags ?| accepted) is true) as fits
+        from graphile_worker._private_jobs as job
+        where job.is_available
+          and job.priority = level
+          and job.run_at <= instant
+          and (job.run_at, job.id) > (from_run_at, from_id)
+        order by job.run_at, job.id
+        limit size
+      ) as head;
+      exit when piece.seen = 0;
+
+      locked := '{}';
+      if piece.has_queues then
+        select step.mine, step.refused, step.locked into mine, refused, locked
+        from graphile_worker._hathi_lock_jobs(
+          piece.rows, piece.row_queues, room, per_queue, task_ids, instant, mine, refused
+        ) as step;
+      elsif piece.rows is not null then
+        select coalesce(array_agg(job.ctid), '{}') into locked
+        from (
+          select candidate.ctid
+          from graphile_worker._private_jobs as candidate
+          where candidate.ctid = any (piece.rows[1:room])
+            and candidate.is_available
+            and candidate.job_queue_id is null
+            and candidate.run_at <= instant
+            and candidate.task_id = any (task_ids)
+          for update skip locked
+        ) as job;
+      end if;
+      taken := taken || locked;
+      room := room - cardinality(locked);
+      spare := spare - (piece.seen - cardinality(locked));
+      from_run_at := piece.last_run_at;
+      from_id := piece.last_id;
+      polluted := spare < 0;
+      exit when room <= 0 or piece.seen < size or polluted;
+      size := least(size * 2, 2000);
+    end loop;
+    marks := marks || json_build_array(level, from_run_at::text, from_id::text);
+  end loop;
+
+  if room > 0 and (off_order or polluted) then
+    -- The heads of queues that are free, from a random place on so that no queue has to wait for all others.
+    select array_agg(head.ctid) as rows, array_agg(head.job_queue_id) as row_queues, array_agg(head.priority) as levels,
+      array_agg(head.run_at) as run_ats, array_agg(head.id) as ids
+    into heads
+    from (
+      with recursive start (id) as (
+        select (random() * coalesce(max(queue.id), 0))::integer from graphile_worker._private_job_queues as queue
+      ), walk (id, lap) as (
+        select (
+            select job.job_queue_id
+            from graphile_worker._private_jobs as job
+            where job.is_available and job.job_queue_id > (select start.id from start)
+            order by job.job_queue_id
+            limit 1
+          ), 1
+        union all
+        select case
+            when walk.id is null then (
+              select job.job_queue_id
+              from graphile_worker._private_jobs as job
+              where job.is_available and job.job_queue_id > -1
+              order by job.job_queue_id
+              limit 1
+            )
+            else (
+              select job.job_queue_id
+              from graphile_worker._private_jobs as job
+              where job.is_available and job.job_queue_id > walk.id
+              order by job.job_queue_id
+              limit 1
+            )
+          end,
+          case when walk.id is null then walk.lap + 1 else walk.lap end
+        from walk
+        where (walk.id is not null or walk.lap = 1)
+          and (walk.lap = 1 or walk.id <= (select start.id from start))
+      )
+      select first.*
+      from (
+        select queue.id
+        from walk
+        join graphile_worker._private_job_queues as queue on queue.id = walk.id
+        where walk.id is not null and queue.is_available and queue.id <> all (mine) and queue.id <> all (refused)
+        limit room + 50
+      ) as free
+      cross join lateral (
+        select job.ctid, job.job_queue_id, job.priority, job.run_at, job.id
+        from graphile_worker._private_jobs as job
+        where job.is_available
+          and job.job_queue_id = free.id
+          and job.run_at <= instant
+          and job.task_id = any (task_ids)
+          and (forbidden is null or (job.flags ?| forbidden) is not true)
+          and (accepted is null or (job.flags ?| accepted) is true)
+        order by job.priority, job.run_at, job.id
+        limit per_queue
+      ) as first
+    ) as head;
+
+    share := least(room, 2 * room / cardinality(task_ids) + 10);
+    level := -32769;
+    while room > 0 loop
+      select job.priority into level
+      from graphile_worker._private_jobs as job
+      where job.is_available and job.priority > level
+      order by job.priority
+      limit 1;
+      exit when not found;
+
+      -- A share of each task's range. What lies behind the last row of a task that used up its share may not be next in
+      -- line, so it is left for the next round of this level.
+      loop
+        with plain as materialized (
+          select job.*, task.id as task_id
+          from unnest(task_ids) as task (id)
+          cross join lateral (
+            select candidate.ctid, candidate.run_at, candidate.id,
+              row_number() over (order by candidate.run_at, candidate.id) as nth
+            from graphile_worker._private_jobs as candidate
+            where candidate.is_available
+              and candidate.job_queue_id is null
+              and candidate.task_id = task.id
+              and candidate.priority = level
+              and candidate.run_at <= instant
+              and candidate.ctid <> all (taken)
+              and (forbidden is null or (candidate.flags ?| forbidden) is not true)
+              and (accepted is null or (candidate.flags ?| accepted) is true)
+            order by candidate.run_at, candidate.id
+            limit share
+          ) as job
+        ), cut as (
+          select plain.run_at, plain.id from plain where plain.nth = share order by plain.run_at, plain.id limit 1
+        ), line as (
+          select plain.ctid, null::integer as queue_id, plain.run_at, plain.id
+          from plain
+          where not exists (select from cut where (plain.run_at, plain.id) > (cut.run_at, cut.id))
+          union all
+          select head.tid, head.queue_id, head.run_at, head.id
+          from unnest(heads.rows, heads.row_queues, heads.levels, heads.run_ats, heads.ids)
+            as head (tid, queue_id, priority, run_at, id)
+          where head.priority = level
+            and head.tid <> all (taken)
+            and head.queue_id <> all (refused)
+            and not exists (select from cut where (head.run_at, head.id) > (cut.run_at, cut.id))
+          order by 3, 4
+          limit room
+        )
+        select array_agg(line.ctid) as rows, array_agg(line.queue_id) as row_queues, (select count(*) from cut) as more
+        into piece
+        from line;
+        exit when piece.rows is null;
+
+        select step.mine, step.refused, step.locked into mine, refused, locked
+        from graphile_worker._hathi_lock_jobs(
+          piece.rows, piece.row_queues, room, per_queue, task_ids, instant, mine, refused
+        ) as step;
+        taken := taken || locked;
+        room := room - cardinality(locked);
+        exit when room <= 0 or piece.more = 0 or cardinality(locked) = 0;
+      end loop;
+    end loop;
+  end if;
+
+  if cardinality(taken) > 0 then
+    with claimed as (
+      update graphile_worker._private_jobs as job
+      set attempts = job.attempts + 1, locked_by = pool_id, locked_at = instant
+      where job.ctid = any (taken)
+      returning job.id, job.job_queue_id, job.task_id, job.payload, job.priority, job.run_at, job.attempts, job.max_attempts,
+        job.last_error, job.created_at, job.updated_at, job.key, job.revision, job.flags
+    )
+    select
+      json_agg(
+        json_build_array(
+          claimed.id::text, claimed.job_queue_id, claimed.task_id, claimed.payload, claimed.priority,
+          date_part('epoch', claimed.run_at), claimed.attempts, claimed.max_attempts, claimed.last_error,
+          date_part('epoch', claimed.created_at), date_part('epoch', claimed.updated_at), claimed.key, claimed.revision,
+          claimed.flags
+        )
+        order by claimed.priority, claimed.run_at, claimed.id
+      ),
+      array_agg(distinct claimed.job_queue_id) filter (where claimed.job_queue_id is not null)
+    into jobs, mine
+    from claimed;
+
+    if mine is not null then
+      update graphile_worker._private_job_queues
+      set locked_by = pool_id, locked_at = instant
+      where id = any (mine);
+    end if;
+  end if;
+
+  reached := array_to_json(marks);
+
+  if room > 0 then
+    -- Somebody holds the row of a queue, but not the queue: a claim in progress. Worth another look very soon.
+    contended := exists (
+      select from graphile_worker._private_job_queues where id = any (refused) and is_available and per_queue > 1
+    );
+
+    level := -32769;
+    loop
+      select job.priority into level
+      from graphile_worker._private_jobs as job
+      where job.is_available and job.priority > level
+      order by job.priority
+      limit 1;
+      exit when not found;
+
+      -- If the nearest are all of tasks that we lack, look again when the last of them falls due.
+      select coalesce(min(head.run_at) filter (where head.task_id = any (task_ids)), max(head.run_at)) into next_due
+      from (
+        select job.run_at, job.task_id
+        from graphile_worker._private_jobs as job
+        where job.is_available and job.priority = level and job.run_at > instant
+        order by job.run_at, job.id
+        limit 64
+      ) as head;
+      due := least(due, next_due);
+    end loop;
+    due_in_ms := date_part('epoch', due - instant) * 1000;
+  end if;
+end;
+$hathi$;
+
+-- Each of the three gives back the ids that were no longer ours; nothing was changed for those.
+
+create or replace function graphile_worker._hathi_complete_jobs(pool_id text, job_ids bigint[], queue_ids integer[])
+returns bigint[] language plpgsql volatile
+  set enable_seqscan = off
+  set enable_bitmapscan = off
+  set plan_cache_mode = force_generic_plan
+as $hathi$
+declare
+  done bigint[];
+begin
+  with gone as (
+    delete from graphile_worker._private_jobs
+    where id = any (job_ids) and locked_by = pool_id
+    returning id
+  )
+  select array_agg(gone.id) into done from gone;
+  perform graphile_worker._hathi_release_queues(pool_id, queue_ids);
+  return graphile_worker._hathi_missing(job_ids, done);
+end;
+$hathi$;
+
+create or replace function graphile_worker._hathi_fail_jobs(
+  pool_id text, job_ids bigint[], errors text[], payloads text[], queue_ids integer[]
+) returns bigint[] language plpgsql volatile
+  set enable_seqscan = off
+  set enable_bitmapscan = off
+  set enable_hashjoin = off
+  set enable_mergejoin = off
+  set plan_cache_mode = force_generic_plan
+as $hathi$
+declare
+  done bigint[];
+begin
+  with failed as (
+    update graphile_worker._private_jobs as job
+    set
+      last_error = end_of.error,
+      run_at = greatest(now(), job.run_at) + exp(least(job.attempts, 10)) * interval '1 second',
+      locked_by = null,
+      locked_at = null,
+      payload = coalesce(end_of.payload::json, job.payload)
+    from unnest(job_ids, errors, payloads) as end_of (id, error, payload)
+    where job.id = end_of.id and job.locked_by = pool_id
+    returning job.id
+  )
+  select array_agg(failed.id) into done from failed;
+  perform graphile_worker._hathi_release_queues(pool_id, queue_ids);
+  return graphile_worker._hathi_missing(job_ids, done);
+end;
+$hathi$;
+
+-- A retired job gets no attempt back: see `_private_job_retirements`. The rows are locked first, so that a retirement that
+-- is under way is waited for and then seen.
+create or replace function graphile_worker._hathi_return_jobs(
+  pool_id text, job_ids bigint[], queue_ids integer[], delay interval, error_message text
+) returns bigint[] language plpgsql volatile
+  set enable_seqscan = off
+  set enable_bitmapscan = off
+  set plan_cache_mode = force_generic_plan
+as $hathi$
+declare
+  ours bigint[];
+begin
+  select array_agg(job.id) into ours
+  from (
+    select id
+    from graphile_worker._private_jobs
+    where id = any (job_ids) and locked_by = pool_id
+    order by id
+    for update
+  ) as job;
+  update graphile_worker._private_jobs as job
+  set
+    attempts = case
+      when exists (select from graphile_worker._private_job_retirements as retired where retired.id = job.id) then job.attempts
+      else greatest(0, job.attempts - 1)
+    end,
+    run_at = case when delay is null then job.run_at else greatest(job.run_at, now() + delay) end,
+    last_error = coalesce(error_message, job.last_error),
+    locked_by = null,
+    locked_at = null
+  where job.id = any (ours);
+  perform graphile_worker._hathi_release_queues(pool_id, queue_ids);
+  if ours is not null then
+    perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || cardinality(ours) || '}');
+  end if;
+  return graphile_worker._hathi_missing(job_ids, ours);
+end;
+$hathi$;
+
+create or replace function graphile_worker._hathi_release_queues(pool_id text, queue_ids integer[])
+returns void language plpgsql volatile as $hathi$
+begin
+  if queue_ids is not null then
+    update graphile_worker._private_job_queues
+    set locked_by = null, locked_at = null
+    where id = any (queue_ids) and locked_by = pool_id;
+  end if;
+end;
+$hathi$;
+
+create or replace function graphile_worker._hathi_missing(asked bigint[], done bigint[])
+returns bigint[] language plpgsql immutable as $hathi$
+begin
+  if cardinality(asked) = cardinality(done) then
+    return null;
+  end if;
+  return array(select id from unnest(asked) as id where id <> all (coalesce(done, '{}')));
+end;
+$hathi$;

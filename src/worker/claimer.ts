@@ -1,0 +1,175 @@
+import type { Database } from "../db/database.ts";
+import { type ClaimedRow, claimJobs, type Mark } from "../db/statements/claim-jobs.ts";
+import type { Job } from "../job.ts";
+import { backoffMs } from "../util/backoff.ts";
+import { Pulse } from "../util/pulse.ts";
+import { claimedJob } from "./claimed-job.ts";
+import type { Outage } from "./outage.ts";
+import type { TaskIds } from "./task-ids.ts";
+
+/** What a claim may take. */
+export interface Room {
+  /** How many jobs would find a place. */
+  readonly jobs: number;
+  /** How many of those may be of one named queue. */
+  readonly perQueue: number;
+}
+
+export interface ClaimerOptions {
+  readonly database: Database;
+  readonly poolId: () => string;
+  readonly tasks: () => Promise<TaskIds>;
+  /** Null when there is no room, or too little to be worth a statement now. */
+  readonly room: () => Room | null;
+  readonly forbiddenFlags: () => Promise<readonly string[] | null>;
+  readonly acceptedFlags: readonly string[] | null;
+  readonly useNodeTime: boolean;
+  /** The server may forget a claim when it crashes. */
+  readonly relaxed: boolean;
+  readonly pollInterval: () => number;
+  readonly outage: Outage;
+  readonly onClaiming: () => void;
+  /** Is told the jobs, in the order they should start, and how many bytes they came in. */
+  readonly onClaimed: (jobs: readonly Job[], wanted: number, bytes: number) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+const errorBackoff = { minMs: 200, maxMs: 5_000, factor: 1.5 };
+/** A claim that ran into another one: look again soon. */
+const contendedRestMs = 15;
+/** How long to stay off the head of the line after finding it full of jobs that are not for us. */
+const offOrderMs = 1_000;
+/** A run that is to end when the work is done does not wait for ever for a database, or for others to let go. */
+const maxErrorsWhenOnce = 8;
+const maxContendedWhenOnce = 50;
+/** A full look is made again when this many times its own cost has gone by. */
+const fullLookShare = 10;
+
+/**
+ * Asks the database for jobs, for the whole pool: when there may be some and there is room for them, when the next known one
+ * falls due, and once every poll interval in any case.
+ */
+export class Claimer {
+  readonly #options: ClaimerOptions;
+  readonly #pulse = new Pulse();
+  #isHungry = true;
+  #lookAt = 0;
+  #errors = 0;
+  #error: unknown;
+  #isContended = false;
+  #marks: readonly Mark[] = [];
+  #fullLook = { at: 0, costMs: 0 };
+  #offOrderUntil = 0;
+
+  constructor(options: ClaimerOptions) {
+    this.#options = options;
+  }
+
+  /** There may be jobs now. */
+  nudge(): void {
+    this.#isHungry = true;
+    this.#pulse.nudge();
+  }
+
+  /** There may be room now. */
+  wake(): void {
+    if (this.#isHungry) this.#pulse.nudge();
+  }
+
+  /** A job will be due then (by this process's clock). */
+  expect(inMs: number): void {
+    const at = Date.now() + inMs;
+    if (at >= this.#lookAt) return;
+    this.#lookAt = at;
+    this.#pulse.nudge();
+  }
+
+  /** Claims until aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const now = Date.now();
+      if (now >= this.#lookAt) this.#isHungry = true;
+      const room = this.#isHungry ? this.#options.room() : null;
+      if (room) await this.#claim(room);
+      else await this.#pulse.wait(this.#isHungry ? this.#options.pollInterval() : this.#lookAt - now, signal);
+    }
+  }
+
+  /** Claims until a look finds nothing and `isQuiet` says that nothing more can come of what runs. */
+  async runUntilEmpty(signal: AbortSignal, isQuiet: () => boolean): Promise<void> {
+    for (let contended = 0; !signal.aborted; ) {
+      const room = this.#isHungry ? this.#options.room() : null;
+      if (room) {
+        await this.#claim(room);
+        if (this.#errors > maxErrorsWhenOnce) throw this.#error;
+      } else if (this.#errors > 0 || (this.#isContended && contended < maxContendedWhenOnce)) {
+        contended++;
+        await this.#pulse.wait(this.#lookAt - Date.now(), signal);
+        this.#isHungry = true;
+      } else if (isQuiet()) {
+        if (!this.#isHungry) return;
+        await this.#pulse.wait(contendedRestMs, signal);
+      } else {
+        await this.#pulse.wait(this.#options.pollInterval(), signal);
+      }
+    }
+  }
+
+  async #claim(room: Room): Promise<void> {
+    const { database, useNodeTime, pollInterval, outage } = this.#options;
+    // What nudges us from here on happened after this look began.
+    this.#isHungry = false;
+    this.#options.onClaiming();
+    try {
+      const { ids, nameById } = await this.#options.tasks();
+      const forbidden = await this.#options.forbiddenFlags();
+      const poolId = this.#options.poolId();
+      const startedAt = Date.now();
+      const marks = this.#usableMarks(startedAt);
+      const [result] = await database.run(claimJobs, {
+        poolId,
+        taskIds: ids,
+        wanted: room.jobs,
+        perQueue: room.perQueue,
+        forbidden: forbidden && forbidden.length > 0 ? forbidden : null,
+        accepted: this.#options.acceptedFlags,
+        clock: useNodeTime ? new Date() : null,
+        marks,
+        offOrder: startedAt < this.#offOrderUntil,
+        relaxed: this.#options.relaxed,
+      });
+      outage.well();
+      this.#errors = 0;
+      const now = Date.now();
+      if (marks.length === 0) this.#fullLook = { at: now, costMs: now - startedAt };
+      const lockedAt = new Date(now);
+      const rows: ClaimedRow[] = result?.jobs ? JSON.parse(result.jobs) : [];
+      const jobs = rows.map((row) => claimedJob(row, nameById.get(row[2])!, poolId, lockedAt));
+
+      const isFull = jobs.length >= room.jobs;
+      this.#marks = isFull && result ? JSON.parse(result.reached) : [];
+      if (result?.polluted) this.#offOrderUntil = now + offOrderMs;
+      this.#isHungry ||= isFull;
+      this.#isContended = result?.contended ?? false;
+      const restMs = this.#isContended ? contendedRestMs : (result?.due_in_ms ?? Infinity);
+      this.#lookAt = now + Math.min(pollInterval(), restMs);
+      this.#options.onClaimed(jobs, room.jobs, result?.jobs?.length ?? 0);
+    } catch (error) {
+      outage.trouble(error);
+      this.#options.onError(error);
+      this.#isHungry = false;
+      this.#lookAt = Date.now() + Math.min(pollInterval(), backoffMs(errorBackoff, this.#errors));
+      this.#errors++;
+      this.#error = error;
+    }
+  }
+
+  /**
+   * Rows that are finished but not yet vacuumed cost a look as much as live ones, so a busy claimer starts where the last look
+   * ended. What arrived behind that mark meanwhile is found by the next full look.
+   */
+  #usableMarks(now: number): readonly Mark[] {
+    const { at, costMs } = this.#fullLook;
+    return now - at < costMs * fullLookShare ? this.#marks : [];
+  }
+}

@@ -1,0 +1,197 @@
+import type { Emit } from "../events.ts";
+import type { Job } from "../job.ts";
+import type { Task, TaskList } from "../task.ts";
+import type { Worker } from "../worker.ts";
+import { Buffer } from "./buffer.ts";
+import type { Room } from "./claimer.ts";
+import type { MakeHelpers } from "./helpers.ts";
+import { isLastAttempt, type Outcome } from "./outcome.ts";
+import { Pace } from "./pace.ts";
+import { runTask } from "./run-task.ts";
+import type { SettleLane } from "./settler.ts";
+import type { Slot } from "./slot.ts";
+import type { StopSwitch } from "./stop-switch.ts";
+
+/** A buffered job that has not moved for this long is better off with somebody else. */
+const stallMs = 40;
+/** Finished jobs that the database does not know of yet: beyond this no more are started. */
+const maxUnsettled = 2_000;
+
+export interface DispatcherOptions {
+  readonly slots: readonly Slot[];
+  readonly tasks: TaskList;
+  readonly emit: Emit;
+  readonly makeHelpers: MakeHelpers;
+  readonly completing: SettleLane<"succeeded">;
+  readonly failing: SettleLane<"failed">;
+  /** A fixed number of jobs to hold, given by the user, and how long; without it the pool judges by itself. */
+  readonly localQueue: { readonly size: number; readonly ttl: number } | undefined;
+  readonly stopSwitch: () => StopSwitch;
+  /** There is room for more. */
+  readonly onRoom: () => void;
+  /** The database now knows how a job ended; its queue may have a next one, a failed one will be due later. */
+  readonly onSettled: (outcome: Outcome, hasReleasedQueue: boolean) => void;
+  /** Buffered jobs stand still. */
+  readonly onStall: () => void;
+}
+
+/** Starts claimed jobs in free slots, in order, and sends each one's end on to be written. */
+export class Dispatcher {
+  readonly buffer = new Buffer();
+  readonly #options: DispatcherOptions;
+  readonly #free: Slot[];
+  readonly #pace = new Pace();
+  /** Jobs that were given away while they ran; what they still report is ignored. */
+  readonly #abandoned = new WeakSet<Job>();
+  #running = 0;
+  #movedAt = 0;
+  #stallTimer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+    this.#free = options.slots.toReversed();
+  }
+
+  /** Nothing is held, running or waiting to be written. */
+  get isQuiet(): boolean {
+    return this.#running === 0 && this.buffer.size === 0 && this.#unsettled === 0;
+  }
+
+  get freeSlots(): readonly Slot[] {
+    return this.#free;
+  }
+
+  running(): Job[] {
+    return this.#options.slots
+      .map((slot) => slot.getActiveJob())
+      .filter((job) => job !== null && !this.#abandoned.has(job)) as Job[];
+  }
+
+  room(): Room | null {
+    if (this.#isClosed || this.#unsettled >= maxUnsettled) return null;
+    const { localQueue, slots } = this.#options;
+    if (localQueue) {
+      return this.buffer.size === 0 && this.#free.length > 0
+        ? { jobs: localQueue.size, perQueue: localQueue.size }
+        : null;
+    }
+    const ahead = this.#pace.ahead(slots.length, Date.now());
+    const jobs = this.#free.length + ahead - this.buffer.size;
+    const hasIdleSlot = this.#free.length > this.buffer.ready;
+    // A claim for the buffer alone should be worth a statement.
+    if (jobs <= 0 || (!hasIdleSlot && jobs < ahead / 2)) return null;
+    return { jobs, perQueue: ahead > 0 ? jobs : 1 };
+  }
+
+  accept(jobs: readonly Job[], bytes: number): void {
+    this.#pace.observeClaim(jobs.length, bytes);
+    if (jobs.length === 0) return;
+    this.#movedAt = performance.now();
+    for (const job of jobs) this.buffer.add(job);
+    if (this.buffer.ready > this.#free.length) {
+      // Let the next claim go out first, so that the database works while we do.
+      setImmediate(() => this.#fill());
+      this.#watchForStall();
+    } else {
+      this.#fill();
+      if (this.buffer.size > 0) this.#watchForStall();
+    }
+  }
+
+  /** Starts no further job, and hands out what was not started. */
+  close(): ReturnType<Buffer["drain"]> {
+    this.#isClosed = true;
+    clearTimeout(this.#stallTimer);
+    return this.buffer.drain();
+  }
+
+  /** Stops caring about a running job: it was given back or failed from outside. Gives its queue, if that is to be released. */
+  abandon(job: Job): number | null {
+    this.#abandoned.add(job);
+    return this.buffer.ended(job);
+  }
+
+  get #unsettled(): number {
+    return this.#options.completing.pending + this.#options.failing.pending;
+  }
+
+  #fill(): void {
+    while (this.#free.length > 0 && this.buffer.ready > 0 && !this.#isClosed && this.#unsettled < maxUnsettled) {
+      this.#start(this.#free.pop()!, this.buffer.take()!);
+    }
+  }
+
+  #start(slot: Slot, job: Job): void {
+    const { emit, tasks, makeHelpers } = this.#options;
+    const task = tasks[job.task_identifier] as Task;
+    const { signal, promise } = this.#options.stopSwitch();
+    slot.occupy(job);
+    this.#running++;
+    const startedAt = performance.now();
+    this.#movedAt = startedAt;
+    emit("job:start", { worker: slot, job });
+    void runTask(job, task, makeHelpers(job, slot, signal, promise)).then((outcome) => {
+      this.#ended(slot, outcome, performance.now() - startedAt);
+    });
+  }
+
+  #ended(slot: Slot, outcome: Outcome, durationMs: number): void {
+    this.#running--;
+    this.#pace.observeJob(durationMs);
+    if (!this.#abandoned.has(outcome.job)) this.#settle(slot, outcome, durationMs);
+    this.#free.push(slot);
+    slot.vacate();
+    this.#fill();
+    this.#options.onRoom();
+  }
+
+  #settle(worker: Worker, outcome: Outcome, durationMs: number): void {
+    const { emit, completing, failing } = this.#options;
+    const { job } = outcome;
+    const releaseQueue = this.buffer.ended(job);
+    const error = outcome.kind === "failed" ? outcome.error : null;
+    const ending = {
+      releaseQueue,
+      poolId: job.locked_by!,
+      onWritten: (isLost: boolean): void => {
+        emit(isLost ? "job:lost" : "job:complete", { worker, job, error });
+        this.#options.onSettled(outcome, releaseQueue !== null);
+        this.#fill();
+      },
+    };
+    if (outcome.kind === "succeeded") {
+      emit("job:success", { worker, job, durationMs });
+      completing.add({ outcome, ...ending });
+      return;
+    }
+    const details = {
+      worker,
+      job,
+      durationMs,
+      error: outcome.error,
+      ...(outcome.itemErrors && { batchJobErrors: outcome.itemErrors }),
+    };
+    emit("job:error", details);
+    if (isLastAttempt(job)) emit("job:failed", details);
+    failing.add({ outcome, ...ending });
+  }
+
+  #watchForStall(): void {
+    if (this.#stallTimer || this.#isClosed) return;
+    const limitMs = this.#options.localQueue?.ttl ?? stallMs;
+    this.#stallTimer = setTimeout(
+      () => {
+        this.#stallTimer = undefined;
+        if (this.buffer.size === 0 || this.#isClosed) return;
+        if (performance.now() - this.#movedAt >= limitMs) {
+          this.#pace.observeStall(Date.now());
+          this.#options.onStall();
+        } else {
+          this.#watchForStall();
+        }
+      },
+      this.#options.localQueue ? limitMs : stallMs / 2,
+    );
+  }
+}

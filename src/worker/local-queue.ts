@@ -1,0 +1,106 @@
+import type { Emit } from "../events.ts";
+import type { Job } from "../job.ts";
+import type { LocalQueue, LocalQueueMode } from "../worker.ts";
+
+export interface LocalQueueSettings {
+  /** How many jobs one claim may take; below 1 the pool decides by itself. */
+  readonly size: number;
+  /** How long claimed jobs may wait here before they are given back. */
+  readonly ttl: number;
+  /** After a claim that found little, rest before the next. */
+  readonly refetchDelay?:
+    | { readonly durationMs: number; readonly threshold: number; readonly maxAbortThreshold: number }
+    | undefined;
+}
+
+/** What Graphile Worker's `localQueue` options ask for: its modes and events, and the rest between claims. */
+export class LocalQueueView implements LocalQueue {
+  readonly #settings: LocalQueueSettings;
+  readonly #emit: Emit;
+  #mode: LocalQueueMode = "STARTING";
+  #rest: { timer: NodeJS.Timeout; pulses: number; abortThreshold: number; onOver: () => void } | undefined;
+
+  constructor(settings: LocalQueueSettings, emit: Emit) {
+    this.#settings = settings;
+    this.#emit = emit;
+  }
+
+  get mode(): LocalQueueMode {
+    return this.#mode;
+  }
+
+  /** No claim should be made now. */
+  get isResting(): boolean {
+    return this.#rest !== undefined;
+  }
+
+  start(): void {
+    this.#emit("localQueue:init", { localQueue: this });
+    this.#setMode("POLLING");
+  }
+
+  filled(jobs: readonly Job[], wanted: number, onRestOver: () => void): void {
+    this.#emit("localQueue:getJobs:complete", { localQueue: this, jobs });
+    if (this.#mode === "RELEASED") return;
+    this.#setMode(jobs.length > 0 ? "WAITING" : "POLLING");
+    const { refetchDelay } = this.#settings;
+    if (!refetchDelay || jobs.length >= wanted || jobs.length > refetchDelay.threshold) return;
+    const delayMs = (0.5 + Math.random()) * refetchDelay.durationMs;
+    const abortThreshold = Math.random() * refetchDelay.maxAbortThreshold;
+    this.#emit("localQueue:refetchDelay:start", {
+      localQueue: this,
+      jobCount: jobs.length,
+      threshold: refetchDelay.threshold,
+      delayMs,
+      abortThreshold,
+    });
+    this.#endRest();
+    const timer = setTimeout(() => {
+      this.#emit("localQueue:refetchDelay:expired", { localQueue: this });
+      this.#endRest();
+    }, delayMs);
+    this.#rest = { timer, pulses: 0, abortThreshold, onOver: onRestOver };
+  }
+
+  /** New jobs are announced; enough of them end a rest early. */
+  pulse(count: number): void {
+    if (!this.#rest) return;
+    this.#rest.pulses += count;
+    if (this.#rest.pulses < this.#rest.abortThreshold) return;
+    this.#emit("localQueue:refetchDelay:abort", {
+      localQueue: this,
+      count: this.#rest.pulses,
+      abortThreshold: this.#rest.abortThreshold,
+    });
+    this.#endRest();
+  }
+
+  /** Jobs waited here for longer than they may. */
+  expire(): void {
+    this.#setMode("TTL_EXPIRED");
+  }
+
+  returned(jobs: readonly Job[]): void {
+    this.#emit("localQueue:returnJobs", { localQueue: this, jobs });
+  }
+
+  release(): void {
+    clearTimeout(this.#rest?.timer);
+    this.#rest = undefined;
+    this.#setMode("RELEASED");
+  }
+
+  #endRest(): void {
+    const rest = this.#rest;
+    this.#rest = undefined;
+    clearTimeout(rest?.timer);
+    rest?.onOver();
+  }
+
+  #setMode(newMode: LocalQueueMode): void {
+    if (newMode === this.#mode) return;
+    const oldMode = this.#mode;
+    this.#mode = newMode;
+    this.#emit("localQueue:setMode", { localQueue: this, oldMode, newMode });
+  }
+}

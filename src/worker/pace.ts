@@ -1,0 +1,42 @@
+/** How many jobs a pool may hold ahead at the most, whatever their speed. */
+const maxAhead = 1_000;
+/** How many bytes of payload it may hold ahead. */
+const maxBytesAhead = 8 * 1024 * 1024;
+/** What is held ahead should be started within this time, or it would be better off with another process. */
+const horizonMs = 25;
+/** After jobs had to be given back because nothing moved, claim only for free slots for a while. */
+const restAfterStallMs = 1_000;
+
+/**
+ * Says how many jobs to claim beyond the free slots: as many as the pool will start within a moment, judging by how long jobs
+ * have taken. Slow jobs are never hoarded; trivial jobs never wait for the database.
+ */
+export class Pace {
+  #jobMs: number | undefined;
+  #jobBytes = 0;
+  #seen = 0;
+  #stalledUntil = 0;
+
+  observeJob(durationMs: number): void {
+    this.#seen++;
+    // Rises at once and falls slowly: holding too few costs a little speed, too many makes others wait.
+    const weight = this.#jobMs === undefined || durationMs > this.#jobMs ? 0.5 : 0.05;
+    this.#jobMs = this.#jobMs === undefined ? durationMs : this.#jobMs + (durationMs - this.#jobMs) * weight;
+  }
+
+  observeClaim(jobs: number, bytes: number): void {
+    if (jobs > 0) this.#jobBytes = bytes / jobs;
+  }
+
+  observeStall(now: number): void {
+    this.#stalledUntil = now + restAfterStallMs;
+  }
+
+  ahead(slots: number, now: number): number {
+    if (this.#jobMs === undefined || now < this.#stalledUntil) return 0;
+    const soon = (slots * horizonMs) / Math.max(this.#jobMs, 0.001) - slots;
+    const affordable = maxBytesAhead / Math.max(this.#jobBytes, 1);
+    // Trust grows with what was seen: never more ahead than a few times the jobs done so far.
+    return Math.max(0, Math.floor(Math.min(soon, affordable, maxAhead, this.#seen * 4)));
+  }
+}

@@ -1,0 +1,30 @@
+import { isAway, isRepeatable } from "../db/sqlstate.ts";
+import { backoffMs } from "../util/backoff.ts";
+import { sleep } from "../util/sleep.ts";
+import type { Outage } from "./outage.ts";
+
+const repeatBackoff = { minMs: 10, maxMs: 1_000, factor: 1.5 };
+const awayBackoff = { minMs: 100, maxMs: 5_000, factor: 1.5 };
+/** A refusal may be a passing state of affairs (a migration, a lock, a role); after this many it is not. */
+const maxRefusals = 12;
+
+/**
+ * Writes something that must not be lost: tries until it is through. Gives up, by throwing, only when the signal aborts or the
+ * database keeps refusing for a reason that is neither a conflict nor an outage.
+ */
+export async function persist<T>(write: () => Promise<T>, outage: Outage, signal: AbortSignal): Promise<T> {
+  let refusals = 0;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      const result = await write();
+      outage.well();
+      return result;
+    } catch (error) {
+      const willPass = isRepeatable(error) || isAway(error);
+      if (!willPass && ++refusals >= maxRefusals) throw error;
+      if (signal.aborted) throw error;
+      if (!isRepeatable(error)) outage.trouble(error);
+      await sleep(backoffMs(isRepeatable(error) ? repeatBackoff : awayBackoff, attempt), signal);
+    }
+  }
+}

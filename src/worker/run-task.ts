@@ -1,0 +1,14 @@
+import type { Job } from "../job.ts";
+import type { JobHelpers, Task } from "../task.ts";
+import { batchOutcome, isBatchResult } from "./batch-result.ts";
+import { failed, type Outcome } from "./outcome.ts";
+
+/** Runs a job's task to its end. Never rejects: whatever happens is an outcome. */
+export async function runTask(job: Job, task: Task, helpers: JobHelpers): Promise<Outcome> {
+  try {
+    const result = await task(job.payload, helpers);
+    return isBatchResult(job, result) ? await batchOutcome(job, result) : { kind: "succeeded", job };
+  } catch (thrown) {
+    return failed(job, thrown);
+  }
+}
