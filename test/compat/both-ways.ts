@@ -4,30 +4,46 @@ import { loadOriginal } from "./original.ts";
 
 /** One of the two that every spec runs on. */
 export interface Side {
-  readonly name: string;
   readonly isOurs: boolean;
-  /** A database with the side's schema in it, for this test only. */
+  /** The side's database, emptied for this test. */
   fresh(): Promise<TestDatabase>;
 }
 
 /** Runs the same specs on ours and on Graphile Worker 0.18. Where they may differ, the spec asks `isOurs` and says why. */
 export function bothWays(specs: (side: Side) => void): void {
-  describe("ours", () => specs({ name: "ours", isOurs: true, fresh: () => freshDatabase() }));
+  describe("ours", () => runSpecs(specs, true, ourDatabase));
+  describe("Graphile Worker", () => runSpecs(specs, false, originalDatabase));
+}
 
-  describe("Graphile Worker", () => {
-    let template: TestDatabase | undefined;
-    beforeAll(async () => {
-      template = await originalTemplate();
-    });
-    afterAll(() => template?.drop());
-    specs({ name: "Graphile Worker", isOurs: false, fresh: () => freshDatabase({ template: template?.name ?? "" }) });
+function runSpecs(specs: (side: Side) => void, isOurs: boolean, make: () => Promise<TestDatabase>): void {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await make();
+  });
+  afterAll(() => database?.drop());
+  specs({
+    isOurs,
+    async fresh() {
+      await emptyDatabase(database);
+      return database;
+    },
   });
 }
 
-/** A database as Graphile Worker 0.18 makes it, with nobody connected, so that it can be copied. */
-export async function originalTemplate(): Promise<TestDatabase> {
+export function ourDatabase(): Promise<TestDatabase> {
+  return freshDatabase({ cleanUp: () => undefined });
+}
+
+/** A database as Graphile Worker 0.18 makes it. */
+export async function originalDatabase(): Promise<TestDatabase> {
   const database = await freshDatabase({ migrated: false, cleanUp: () => undefined });
   const { runMigrations } = await loadOriginal("0.18");
   await runMigrations({ connectionString: database.url });
   return database;
+}
+
+export async function emptyDatabase(database: TestDatabase): Promise<void> {
+  await database.query(`
+    truncate graphile_worker._private_jobs, graphile_worker._private_tasks, graphile_worker._private_job_queues,
+      graphile_worker._private_known_crontabs restart identity`);
 }

@@ -1,0 +1,71 @@
+import pg from "pg";
+import { expect, onTestFinished, test } from "vitest";
+import { holdPool } from "../../src/db/pool.ts";
+import { ConfigError } from "../../src/errors.ts";
+import { freshDatabase } from "../support/database.ts";
+import { rememberingLogger } from "../support/log.ts";
+import { until } from "../support/wait.ts";
+
+const base = { connectionString: undefined, maxPoolSize: 10, concurrency: 1 };
+
+test("without a word about the database the error names the ways out", () => {
+  const { logger } = rememberingLogger();
+  const hold = () => holdPool({ ...base, logger }, {});
+  expect(hold).toThrow(ConfigError);
+  expect(hold).toThrow(/'connectionString' or 'pgPool'.*DATABASE_URL.*PGDATABASE/);
+});
+
+test("PGDATABASE in the environment is enough", async () => {
+  const { logger } = rememberingLogger();
+  const { isOurs, release } = holdPool({ ...base, logger }, { PGDATABASE: "any" });
+  expect(isOurs).toBe(true);
+  await release();
+});
+
+test("a pool of ours survives a cut connection and is ended on release", async () => {
+  const db = await freshDatabase();
+  const { logger, lines } = rememberingLogger();
+  const { pool, release } = holdPool({ ...base, connectionString: db.url, logger });
+  const { rows } = await pool.query("select pg_backend_pid() as pid");
+  await db.query("select pg_terminate_backend($1)", [rows[0].pid]);
+  await until(() => lines.length > 0);
+  expect(lines[0]).toMatchObject({ level: "error", message: expect.stringContaining("PostgreSQL connection broke") });
+  expect((await pool.query("select 1 as one")).rows).toEqual([{ one: 1 }]);
+  await Promise.all([release(), release()]);
+  expect(pool.ended).toBe(true);
+});
+
+test("a user's bare pool is lent handlers, with a warning, until release; it is never ended", async () => {
+  const pgPool = new pg.Pool({ connectionString: "postgres:///unused" });
+  onTestFinished(() => pgPool.end());
+  const { logger, lines } = rememberingLogger();
+  const { pool, isOurs, release } = holdPool({ ...base, pgPool, logger });
+  expect([pool, isOurs]).toEqual([pgPool, false]);
+  expect(lines).toEqual([
+    { level: "warning", message: expect.stringContaining("no handler for 'error' and 'connect' events") },
+  ]);
+  expect([pgPool.listenerCount("error"), pgPool.listenerCount("connect")]).toEqual([1, 1]);
+  await release();
+  expect([pgPool.listenerCount("error"), pgPool.listenerCount("connect")]).toEqual([0, 0]);
+  expect(pgPool.ended).toBe(false);
+});
+
+test("a user's pool with handlers is not touched", async () => {
+  const pgPool = new pg.Pool({ connectionString: "postgres:///unused" });
+  onTestFinished(() => pgPool.end());
+  pgPool.on("error", () => undefined);
+  pgPool.on("connect", () => undefined);
+  const { logger, lines } = rememberingLogger();
+  const { release } = holdPool({ ...base, pgPool, logger });
+  expect(lines).toEqual([]);
+  expect(pgPool.listenerCount("error")).toBe(1);
+  await release();
+  expect(pgPool.listenerCount("error")).toBe(1);
+});
+
+test("a pool smaller than the concurrency gets a warning", async () => {
+  const { logger, lines } = rememberingLogger();
+  const { release } = holdPool({ connectionString: "postgres:///unused", maxPoolSize: 2, concurrency: 5, logger });
+  expect(lines).toEqual([{ level: "warning", message: expect.stringContaining("at most 2 connections for 5 jobs") }]);
+  await release();
+});
