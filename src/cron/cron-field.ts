@@ -70,15 +70,15 @@ function parsePart(part: string, field: CronField, source: string, report: Repor
     );
   }
 
+  if (to !== undefined && last <= first) {
+    const expected = "a range whose end is larger than its start";
+    return fault(`Invalid range '${part}' ${where}: destination is not larger than source`, expected);
+  }
   const range = `values in the range ${field.min}-${field.max}`;
   for (const value of [first, last]) {
     if (value < field.min) return fault(`Too small value '${value}' ${where}: expected ${range}.`, range);
     if (value > (field.alias ?? field.max))
       return fault(`Too large value '${value}' ${where}: expected ${range}.`, range);
-  }
-  if (to !== undefined && last <= first) {
-    const expected = "a range whose end is larger than its start";
-    return fault(`Invalid range '${part}' ${where}: destination is not larger than source`, expected);
   }
   const stride = Number(step ?? 1);
   if (stride < 1) {

@@ -25,10 +25,10 @@ export function localTime(item: ParsedCronItem, instant: Date, defaultTimeZone?:
   return formatLocalTime(zoneOf(item, defaultTimeZone), instant.getTime());
 }
 
-/** Whether the item has a run in the minute that begins at `utcMinute`. */
-export function isDue(item: ParsedCronItem, utcMinute: Date, defaultTimeZone?: string): boolean {
-  const minute = Math.floor(utcMinute.getTime() / msPerMinute);
-  return judge(schedule(item, defaultTimeZone), minute) !== undefined;
+/** Whether the item has a run at this very moment. */
+export function isDue(item: ParsedCronItem, instant: Date, defaultTimeZone?: string): boolean {
+  const due = dueTimesOfMinute(schedule(item, defaultTimeZone), minuteOf(instant));
+  return due.some(({ at }) => at.getTime() === instant.getTime());
 }
 
 /** The runs after `fromExclusive` up to `toInclusive`, in order. */
@@ -54,7 +54,7 @@ export function* eachDue(item: ParsedCronItem, { from, until }: Span, defaultTim
   const lastDay = dayOf(until);
   for (let day = dayOf(from); step * (lastDay - day) >= 0; day += step) {
     if (!mayMatchDay(plan, day)) continue;
-    for (const due of dueTimesOfDay(plan, day, step)) {
+    for (const due of dueTimesOfDay(plan, day, minuteOf(from), step)) {
       if (step * (due.at.getTime() - from.getTime()) <= 0) continue;
       if (step * (until.getTime() - due.at.getTime()) < 0) return;
       yield due;
@@ -62,8 +62,12 @@ export function* eachDue(item: ParsedCronItem, { from, until }: Span, defaultTim
   }
 }
 
+function minuteOf(instant: Date): number {
+  return Math.floor(instant.getTime() / msPerMinute);
+}
+
 function dayOf(instant: Date): number {
-  return Math.floor(instant.getTime() / msPerMinute / minutesPerDay);
+  return Math.floor(minuteOf(instant) / minutesPerDay);
 }
 
 interface Schedule {
@@ -121,18 +125,23 @@ function mayMatchDay({ zone, matchesDay }: Schedule, day: number): boolean {
   return false;
 }
 
-function* dueTimesOfDay(plan: Schedule, day: number, step: 1 | -1): Generator<DueTime> {
-  const first = step === 1 ? day * minutesPerDay : (day + 1) * minutesPerDay - 1;
-  for (let count = 0; count < minutesPerDay; count++) {
-    const minute = first + step * count;
-    const clockChange = judge(plan, minute);
-    if (clockChange === undefined) continue;
-    // What stands in for skipped times runs at the very moment of the change.
-    const seconds = clockChange === "skipped" ? justTheMinute : plan.seconds;
-    for (const second of step === 1 ? seconds : seconds.toReversed()) {
-      yield { at: new Date(minute * msPerMinute + second * 1_000), clockChange };
-    }
+/** The runs of a UTC day in the direction of `step`, beginning with the minute `from` if that is on this day. */
+function* dueTimesOfDay(plan: Schedule, day: number, from: number, step: 1 | -1): Generator<DueTime> {
+  const first = day * minutesPerDay;
+  const last = first + minutesPerDay - 1;
+  const begin = step === 1 ? Math.max(first, from) : Math.min(last, from);
+  for (let minute = begin; minute >= first && minute <= last; minute += step) {
+    const due = dueTimesOfMinute(plan, minute);
+    yield* step === 1 ? due : due.toReversed();
   }
+}
+
+function dueTimesOfMinute(plan: Schedule, minute: number): DueTime[] {
+  const clockChange = judge(plan, minute);
+  if (clockChange === undefined) return [];
+  // What stands in for skipped times runs at the very moment of the change.
+  const seconds = clockChange === "skipped" ? justTheMinute : plan.seconds;
+  return seconds.map((second) => ({ at: new Date(minute * msPerMinute + second * 1_000), clockChange }));
 }
 
 function digestOf(localMinute: number): TimestampDigest {

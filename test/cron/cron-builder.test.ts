@@ -1,5 +1,6 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { cron } from "../../src/cron/cron.ts";
+import type { CronEntry, CronPayloadOf } from "../../src/cron/cron-entry.ts";
 import { parseCronItem, parseCronItems } from "../../src/cron/parse-cron-item.ts";
 
 test.each([
@@ -114,5 +115,6 @@ describe("a value out of range throws where it is written", () => {
 
 test("the task's name stays in the type of the entry", () => {
   const entry = cron.everyMinute("send_report");
-  expectTypeOf(entry.payload).parameter(0).toEqualTypeOf<{ [key: string]: unknown }>();
+  expectTypeOf(entry).toEqualTypeOf<CronEntry<"send_report">>();
+  expectTypeOf<CronPayloadOf<"send_report">>().toEqualTypeOf<{ [key: string]: unknown }>();
 });
