@@ -27,6 +27,6 @@ export function checkReschedule(options: RescheduleOptions): Omit<ReschedulePara
 
 /** A text is left as it is, since PostgreSQL knows its own time zone. */
 function checkTextOrDate(value: unknown): string {
-  const moment = checkMoment("runAt", typeof value === "string" ? new Date(value) : value);
-  return typeof value === "string" ? value : moment;
+  if (typeof value !== "string" || Number.isNaN(Date.parse(value))) return checkMoment("runAt", value);
+  return value;
 }

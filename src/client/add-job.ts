@@ -1,10 +1,10 @@
 import type { Database } from "../db/database.ts";
 import { isAway } from "../db/sqlstate.ts";
 import { addJob } from "../db/statements/add-job.ts";
-import { addJobs } from "../db/statements/add-jobs.ts";
 import type { NewJob } from "../db/statements/new-job.ts";
 import type { AddJobFunction, DbJob, Job } from "../job.ts";
 import { Coalescer } from "../util/coalescer.ts";
+import { writeJobs } from "./add-jobs.ts";
 import { type CheckedSpec, toNewJob } from "./job-spec.ts";
 
 export interface AddOptions {
@@ -46,7 +46,7 @@ function shareWrites(database: Pick<Database, "run">, single: Write): Coalescer<
   return new Coalescer<Checked, Job>(async (jobs) => {
     if (jobs.length === 1) return [single(jobs[0]!)];
     try {
-      return await database.run(addJobs, { jobs, preserveRunAt: false });
+      return await writeJobs(database, jobs, false);
     } catch (error) {
       // If the line broke, nobody knows whether the jobs are in; adding them again could double them.
       if (isAway(error)) throw error;

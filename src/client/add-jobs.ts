@@ -2,7 +2,7 @@ import type { Database } from "../db/database.ts";
 import { addJobs } from "../db/statements/add-jobs.ts";
 import type { NewJob } from "../db/statements/new-job.ts";
 import { JobSpecError } from "../errors.ts";
-import type { AddJobsFunction } from "../job.ts";
+import type { AddJobsFunction, Job } from "../job.ts";
 import type { AddOptions } from "./add-job.ts";
 import { type CheckedSpec, toNewJob } from "./job-spec.ts";
 
@@ -18,9 +18,20 @@ export function makeAddJobs(database: Pick<Database, "run">, { useNodeTime }: Ad
         throw new JobSpecError(`Job ${index} of ${specs.length}: ${error.message}`, { cause: error });
       }
     });
+    if (jobs.length === 0) return [];
     checkKeysDiffer(jobs);
-    return await database.run(addJobs, { jobs, preserveRunAt: jobKeyPreserveRunAt });
+    return await writeJobs(database, jobs, jobKeyPreserveRunAt);
   };
+}
+
+/** Names cannot be joined in SQL: the statement does not see tasks that it makes itself. */
+export async function writeJobs(
+  database: Pick<Database, "run">,
+  jobs: readonly NewJob[],
+  preserveRunAt: boolean,
+): Promise<Job[]> {
+  const rows = await database.run(addJobs, { jobs, preserveRunAt });
+  return rows.map((row, index) => ({ ...row, task_identifier: jobs[index]!.identifier }));
 }
 
 function toListedJob(spec: Record<string, unknown>, useNodeTime: boolean): NewJob & CheckedSpec {

@@ -1,4 +1,4 @@
-import type { Job } from "../../job.ts";
+import type { DbJob } from "../../job.ts";
 import { statement } from "../statement.ts";
 import { jobColumns } from "./job-columns.ts";
 import type { NewJob } from "./new-job.ts";
@@ -8,18 +8,16 @@ export interface AddJobsParams {
   readonly preserveRunAt: boolean;
 }
 
-/** All jobs in one parameter; rows come back in their order, each with the name of its own task. */
-export const addJobs = statement<AddJobsParams, Job>({
+/** All jobs in one parameter; rows come back in their order. */
+export const addJobs = statement<AddJobsParams, DbJob>({
   name: "add_jobs",
   values: ({ jobs, preserveRunAt }) => [`[${jobs.map(toSpec).join(",")}]`, preserveRunAt],
   text: `
-    select ${jobColumns}, task.identifier as task_identifier
+    select ${jobColumns}
     from graphile_worker.add_jobs(
       array(select json_populate_recordset(null::graphile_worker.job_spec, $1::json)),
       $2::boolean
-    ) with ordinality as job
-    left join graphile_worker._private_tasks as task on task.id = job.task_id
-    order by job.ordinality`,
+    ) as job`,
 });
 
 /** The payload is JSON already and is put in as it is. */
