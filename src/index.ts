@@ -1,1 +1,83 @@
-export {};
+export type { CleanupOptions, CleanupTask } from "./admin/cleanup.ts";
+export type { RescheduleOptions } from "./admin/reschedule-options.ts";
+export type { CallerTransaction, QueryFunction } from "./client/transaction/caller-transaction.ts";
+export type {
+  ForbiddenFlagsFn,
+  RunOnceOptions,
+  SharedOptions,
+  WorkerOptions,
+  WorkerPoolOptions,
+  WorkerSharedOptions,
+  WorkerUtilsOptions,
+} from "./config/options.ts";
+export { cron } from "./cron/cron.ts";
+export {
+  $$isParsed,
+  type CronItem,
+  type CronItemOptions,
+  type CronMatcher,
+  type ParsedCronItem,
+  type ParsedCronItemOptions,
+  type ParsedCronMatch,
+  type TimestampDigest,
+} from "./cron/cron-item.ts";
+export { CrontabError } from "./cron/crontab-error.ts";
+export { parseCronItem, parseCronItems } from "./cron/parse-cron-item.ts";
+export { parseCrontab } from "./cron/parse-crontab.ts";
+export {
+  ConfigError,
+  HathiError,
+  JobSpecError,
+  SchemaTooNewError,
+  SchemaTooOldError,
+  ShutdownError,
+} from "./errors.ts";
+export type {
+  CronJob,
+  GlobalEventMap,
+  GlobalEvents,
+  JobAndCronIdentifier,
+  JobAndCronIdentifierWithDetails,
+  WorkerEventMap,
+  WorkerEvents,
+} from "./events.ts";
+export type { FileDetails, WorkerPluginBaseContext, WorkerPluginContext, Writeable } from "./hooks.ts";
+export type {
+  AddJobFunction,
+  AddJobsFunction,
+  AddJobsJobSpec,
+  DbJob,
+  DbJobSpec,
+  Job,
+  JobKeyMode,
+  TaskSpec,
+} from "./job.ts";
+export { consoleLogFactory, type LogFunctionFactory, Logger, type LogLevel, type LogScope } from "./logger.ts";
+export { addJobAdhoc, quickAddJob } from "./runner/add-job-adhoc.ts";
+export type { CompiledSharedOptions } from "./runner/compile.ts";
+export { getCronItems, type WatchedCronItems } from "./runner/cron-items.ts";
+export { getTasks, type WatchedTaskList } from "./runner/get-tasks.ts";
+export { run, runOnce } from "./runner/run.ts";
+export { runMigrations } from "./runner/run-migrations.ts";
+export { runTaskList, runTaskListOnce } from "./runner/run-task-list.ts";
+export type { RunnerOptions } from "./runner/runner-options.ts";
+export { WorkerPreset } from "./runner/worker-preset.ts";
+export { type JobUtils, makeWorkerUtils, type WorkerUtils } from "./runner/worker-utils.ts";
+export {
+  type EnhancedWithPgClient,
+  type Helpers,
+  isValidTask,
+  type JobHelpers,
+  type PromiseOrDirect,
+  type Task,
+  type TaskList,
+  type WithPgClient,
+} from "./task.ts";
+export {
+  type Cron,
+  type LocalQueueMode,
+  LocalQueueModes,
+  type Runner,
+  type Worker,
+  type WorkerPool,
+} from "./worker.ts";

@@ -57,6 +57,11 @@ export function isAway(error: unknown): boolean {
   );
 }
 
+/** True when the values themselves are at fault: the same statement would be refused again, whenever it is sent. */
+export function isRefused(error: unknown): boolean {
+  return /^(?:22|23|GWB)/.test(codeOf(error) ?? "");
+}
+
 export function breaksPreparedStatements(error: unknown): boolean {
   const code = codeOf(error);
   if (code === "08P01") return error instanceof Error && /prepared statement/i.test(error.message);

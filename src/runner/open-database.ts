@@ -1,5 +1,5 @@
 import type { SharedOptions } from "../config/options.ts";
-import { type Database, poolDatabase } from "../db/database.ts";
+import { type Database, type DatabaseOptions, poolDatabase } from "../db/database.ts";
 import { type HeldPool, holdPool } from "../db/pool.ts";
 import type { CompiledSharedOptions } from "./compile.ts";
 
@@ -17,7 +17,13 @@ export function openDatabase(compiled: CompiledSharedOptions<SharedOptions>): Op
     concurrency: settings.concurrentJobs,
     logger,
   });
-  const database = poolDatabase(held.pool, {
+  const database = poolDatabase(held.pool, databaseOptions(compiled));
+  return { ...held, database };
+}
+
+/** How statements are sent, whatever they are sent over. */
+export function databaseOptions({ settings, logger }: CompiledSharedOptions<object>): DatabaseOptions {
+  return {
     schema: settings.schema,
     preparedStatements: settings.preparedStatements,
     onPreparedStatementsBroken: () => {
@@ -26,6 +32,5 @@ export function openDatabase(compiled: CompiledSharedOptions<SharedOptions>): Op
           "Set preparedStatements: false (noPreparedStatements: true) to skip the attempt.",
       );
     },
-  });
-  return { ...held, database };
+  };
 }

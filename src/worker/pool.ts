@@ -104,6 +104,7 @@ export class Pool implements WorkerPool {
   #firstFlags: Promise<string[] | null> | undefined;
   #fatal: Error | undefined;
   #isDeaf = false;
+  #isFinished = false;
 
   constructor(options: PoolOptions) {
     this.#options = options;
@@ -481,6 +482,8 @@ export class Pool implements WorkerPool {
   }
 
   #finish(error = this.#fatal): void {
+    if (this.#isFinished) return; // a forceful shutdown overtook a graceful one
+    this.#isFinished = true;
     const { emit } = this.#options;
     emit("pool:release", { pool: this, workerPool: this });
     if (error) this.#finished.reject(error);

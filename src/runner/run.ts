@@ -1,0 +1,124 @@
+import { makeSharedAddJob } from "../client/add-job.ts";
+import { makeAddJobs } from "../client/add-jobs.ts";
+import type { ParsedCronItem } from "../cron/cron-item.ts";
+import { type RunningCron, startCron } from "../cron/scheduler.ts";
+import { ConfigError } from "../errors.ts";
+import type { TaskList } from "../task.ts";
+import type { Pool } from "../worker/pool.ts";
+import type { Runner } from "../worker.ts";
+import { type CompiledSharedOptions, compileSharedOptions } from "./compile.ts";
+import { findCronItems } from "./cron-items.ts";
+import { getTasks } from "./get-tasks.ts";
+import { migrateSchema } from "./migrate-schema.ts";
+import { type OpenDatabase, openDatabase } from "./open-database.ts";
+import { startPoolOn } from "./run-task-list.ts";
+import type { RunnerOptions } from "./runner-options.ts";
+
+/** Opens the database, brings its schema up to date, and runs jobs and recurring jobs until stopped. */
+export async function run(
+  options: RunnerOptions,
+  overrideTaskList?: TaskList,
+  overrideParsedCronItems?: ParsedCronItem[],
+): Promise<Runner> {
+  const compiled = compileSharedOptions(options);
+  const open = openDatabase(compiled);
+  try {
+    await migrateSchema(open.database, compiled.ctx);
+    const tasks = overrideTaskList ?? (await findTasks(compiled));
+    const cronItems = overrideParsedCronItems ?? (await findCronItems(compiled));
+    return startRunner(compiled, open, tasks, cronItems);
+  } catch (error) {
+    await open.release();
+    throw error;
+  }
+}
+
+/** Runs everything that is due, then stops. */
+export async function runOnce(options: RunnerOptions, overrideTaskList?: TaskList): Promise<void> {
+  const compiled = compileSharedOptions(options);
+  const open = openDatabase(compiled);
+  try {
+    await migrateSchema(open.database, compiled.ctx);
+    const tasks = overrideTaskList ?? (await findTasks(compiled));
+    await startPoolOn(open.pool, compiled, tasks, true).promise;
+  } finally {
+    await open.release();
+  }
+}
+
+async function findTasks(compiled: CompiledSharedOptions<RunnerOptions>): Promise<TaskList> {
+  const { taskList, taskDirectory } = compiled._rawOptions;
+  if (taskList && taskDirectory) throw new ConfigError("Give either 'taskList' or 'taskDirectory', not both.");
+  if (taskList) return taskList;
+  const { tasks } = await getTasks(compiled._rawOptions, compiled.settings.taskDirectory);
+  return tasks;
+}
+
+function startRunner(
+  compiled: CompiledSharedOptions<RunnerOptions>,
+  open: OpenDatabase,
+  tasks: TaskList,
+  cronItems: ParsedCronItem[],
+): Runner {
+  const { settings, emit, events, logger } = compiled;
+  const { database } = open;
+  const cron = startCron({
+    items: cronItems,
+    database,
+    emit,
+    timeZone: settings.timeZone === "UTC" ? undefined : settings.timeZone,
+    onTrouble: ({ error, identifiers, retryInMs }) => {
+      const what = identifiers ? `Could not schedule ${identifiers.join(", ")}` : "Scheduling recurring jobs failed";
+      const next = retryInMs === undefined ? "" : `; trying again in ${(retryInMs / 1000).toFixed(1)} s`;
+      logger.error(`${what}: ${error.message}${next}`, { error });
+    },
+  });
+  let pool: Pool;
+  try {
+    pool = startPoolOn(open.pool, compiled, tasks, false);
+  } catch (error) {
+    void cron.release().catch(() => undefined);
+    throw error;
+  }
+
+  let ending: Promise<void> | undefined;
+  const end = (stopPool: () => Promise<unknown>): Promise<void> => {
+    ending ??= endRunner(pool, cron, open, stopPool);
+    return ending;
+  };
+  // However the pool ends (by us, by a signal, of an error), cron and the connections end with it.
+  const promise = pool.promise.finally(() => end(() => Promise.resolve()));
+  promise.catch(() => undefined);
+
+  return {
+    async stop(reason) {
+      if (ending) throw new Error("Runner is already stopped.");
+      emit("stop", {});
+      await end(() => pool.gracefulShutdown(reason));
+    },
+    async kill(reason = "Forced worker shutdown due to runner.kill()") {
+      if (!ending) emit("stop", {});
+      ending ??= endRunner(pool, cron, open, () => pool.forcefulShutdown(reason));
+      await Promise.all([pool.forcefulShutdown(reason), ending]);
+    },
+    addJob: makeSharedAddJob(database, settings),
+    addJobs: makeAddJobs(database, settings),
+    promise,
+    events,
+    async [Symbol.asyncDispose]() {
+      if (!ending) await this.stop();
+      await ending;
+    },
+  };
+}
+
+async function endRunner(
+  pool: Pool,
+  cron: RunningCron,
+  open: OpenDatabase,
+  stopPool: () => Promise<unknown>,
+): Promise<void> {
+  await Promise.all([cron.release(), stopPool()]);
+  await pool.promise.catch(() => undefined); // `runner.promise` tells of it
+  await open.release();
+}

@@ -1,0 +1,96 @@
+import type { Pool as PgPool, PoolClient } from "pg";
+import type { ForbiddenFlagsFn } from "../config/options.ts";
+import type { Database } from "../db/database.ts";
+import { connectDirectly } from "../db/direct-client.ts";
+import type { AddJobFunction, AddJobsFunction, Job } from "../job.ts";
+import type { TaskList } from "../task.ts";
+import { makeJobHelpers } from "../worker/helpers.ts";
+import { Pool, type PoolHooks } from "../worker/pool.ts";
+import type { CompiledSharedOptions } from "./compile.ts";
+import { logEvents } from "./log-events.ts";
+import { stopOnSignals } from "./signals.ts";
+
+export interface StartPoolOptions {
+  readonly compiled: CompiledSharedOptions<object>;
+  readonly database: Database;
+  readonly tasks: TaskList;
+  readonly addJob: AddJobFunction;
+  readonly addJobs: AddJobsFunction;
+  readonly forbiddenFlags: null | undefined | string[] | ForbiddenFlagsFn;
+  readonly concurrency: number;
+  /** The pool to listen on; undefined for a single client, which cannot listen. */
+  readonly pgPool: PgPool | undefined;
+  readonly isOnce: boolean;
+  readonly workerId?: string | undefined;
+  readonly noHandleSignals?: boolean | undefined;
+}
+
+/** Brings a pool to life: hands it its tasks, its door to the database, and everybody who wants to know what it does. */
+export function startPool(options: StartPoolOptions): Pool {
+  const { compiled, database, tasks, pgPool, isOnce, addJob, addJobs } = options;
+  const { settings, logger } = compiled;
+  const emit = logEvents(compiled.emit, logger, () => Object.keys(tasks));
+  const pool: Pool = new Pool({
+    database,
+    tasks,
+    settings: { ...settings, concurrentJobs: options.concurrency },
+    emit,
+    logger,
+    makeHelpers: makeJobHelpers({ ...settings, database, logger, addJob, addJobs }),
+    hooks: poolHooks(compiled, database, tasks),
+    forbiddenFlags: resolveFlags(options.forbiddenFlags),
+    listenOn: isOnce || !settings.useNotifications ? undefined : listenOn(pgPool, settings.listenConnectionString),
+    workerId: options.workerId,
+    isOnce,
+    ownsTransactions: pgPool !== undefined,
+    onBreakingMigration: () => {
+      logger.warn(
+        "Graphile Worker has received a breaking migration: this worker is too old for it and stops (exit code 57).",
+      );
+      process.exitCode = 57;
+      void pool.gracefulShutdown("Breaking migration").catch(() => undefined);
+    },
+  });
+  if (!options.noHandleSignals) stopOnSignals(pool, emit, logger);
+  pool.start();
+  return pool;
+}
+
+function resolveFlags(flags: StartPoolOptions["forbiddenFlags"]): () => Promise<readonly string[] | null> {
+  return async () => (typeof flags === "function" ? await flags() : (flags ?? null));
+}
+
+function listenOn(
+  pgPool: PgPool | undefined,
+  connectionString: string | undefined,
+): (() => Promise<PoolClient>) | undefined {
+  if (connectionString) return () => connectDirectly(connectionString);
+  // The only connection of a pool is needed for work.
+  if (!pgPool || pgPool.options.max === 1) return undefined;
+  return () => pgPool.connect();
+}
+
+function poolHooks(
+  { ctx, hooks, middleware }: CompiledSharedOptions<object>,
+  database: Database,
+  tasks: TaskList,
+): PoolHooks {
+  const { withPgClient } = database;
+  return {
+    aroundGracefulShutdown: async (workerPool, message, shutDown) => {
+      await middleware.run("poolGracefulShutdown", { ctx, workerPool, message }, () => shutDown());
+    },
+    aroundForcefulShutdown: async (workerPool, message, shutDown) =>
+      (await middleware.run("poolForcefulShutdown", { ctx, workerPool, message }, () => shutDown())) as {
+        forceFailedJobs: readonly Job[];
+      },
+    onWorkerStart: async (worker, flags) => {
+      const event = { worker, flagsToSkip: flags, tasks, withPgClient };
+      await hooks.process("startWorker", ctx, event);
+      return event.flagsToSkip;
+    },
+    onWorkerStop: async (worker) => {
+      await hooks.process("stopWorker", ctx, { worker, withPgClient });
+    },
+  };
+}
