@@ -5,7 +5,7 @@ import { toError } from "../errors.ts";
 import type { CronJob, JobAndCronIdentifier } from "../events.ts";
 import { type CronRunRequest, toRunSpec } from "./cron-job.ts";
 
-/** Something went wrong. With `retryInMs` the scheduler starts over then; without, the named entries lost one run. */
+/** Something went wrong. With `retryInMs` the scheduler starts over then; with `identifiers`, these entries lost one run. */
 export interface CronTrouble {
   readonly error: Error;
   readonly retryInMs?: number;

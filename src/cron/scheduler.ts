@@ -65,7 +65,7 @@ class CronScheduler implements RunningCron {
       await this.#register(new Date(this.#clock.now()));
     } catch (thrown) {
       // Not lost: an entry that is unknown when it first runs is registered then.
-      this.#options.onTrouble?.({ error: toError(thrown), identifiers: [] });
+      this.#options.onTrouble?.({ error: toError(thrown) });
     }
   }
 

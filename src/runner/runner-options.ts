@@ -1,5 +1,6 @@
 import type { WorkerPoolOptions } from "../config/options.ts";
-import type { CronItem, ParsedCronItem } from "../cron/cron-item.ts";
+import type { ParsedCronItem } from "../cron/cron-item.ts";
+import type { CronInput } from "../cron/parse-cron.ts";
 import type { TaskList } from "../task.ts";
 
 /** For `run` and `runOnce`. */
@@ -14,15 +15,15 @@ export interface RunnerOptions extends WorkerPoolOptions {
   crontabFile?: string;
   /** Recurring jobs that `parseCronItems` or `parseCrontab` gave. */
   parsedCronItems?: ParsedCronItem[];
-  /** Recurring jobs as you write them; they join those of the crontab. */
-  cron?: CronItem[];
+  /** Recurring jobs as you write them (items, `cron.dailyAt(…)`, crontab text); they join those of the crontab. */
+  cron?: readonly CronInput[];
 }
 
 declare global {
   namespace GraphileConfig {
     interface WorkerOptions {
       /** Recurring jobs; they join those of the crontab. */
-      cron?: CronItem[];
+      cron?: readonly CronInput[];
     }
   }
 }
