@@ -1,6 +1,9 @@
 export type { CleanupOptions, CleanupTask } from "./admin/cleanup.ts";
+export type { JobAdmin } from "./admin/jobs.ts";
 export type { RescheduleOptions } from "./admin/reschedule-options.ts";
+export type { AddBatchJobFunction } from "./client/add-batch-job.ts";
 export type { CallerTransaction, QueryFunction } from "./client/transaction/caller-transaction.ts";
+export type { ExtraOptions, RecoveryOptions } from "./config/extra-options.ts";
 export type {
   ForbiddenFlagsFn,
   RunOnceOptions,
@@ -10,6 +13,7 @@ export type {
   WorkerSharedOptions,
   WorkerUtilsOptions,
 } from "./config/options.ts";
+export type { LocalQueueOptions, RefetchDelayOptions } from "./config/preset-options.ts";
 export { cron } from "./cron/cron.ts";
 export {
   $$isParsed,

@@ -73,14 +73,14 @@ export type TaskName = keyof GraphileWorker.Tasks | (string & {});
 export type PayloadOf<Name> = Name extends keyof GraphileWorker.Tasks ? GraphileWorker.Tasks[Name] : unknown;
 
 /** One job of an `addJobs` call. */
-export type AddJobsJobSpec = {
-  [Name in TaskName]: Omit<TaskSpec, "jobKeyMode"> & {
-    identifier: Name;
-    payload: PayloadOf<Name>;
+export type AddJobsJobSpec<Name extends TaskName = TaskName> = {
+  [Each in Name]: Omit<TaskSpec, "jobKeyMode"> & {
+    identifier: Each;
+    payload: PayloadOf<Each>;
     /** The whole call has one mode: its second argument. */
     jobKeyMode?: never;
   };
-}[TaskName];
+}[Name];
 
 /** A job spec as the database's `job_spec` type names it. */
 export interface DbJobSpec {
@@ -102,7 +102,7 @@ export type AddJobFunction = <Name extends TaskName = TaskName>(
 ) => Promise<Job>;
 
 /** Adds many jobs in one statement; rows come back in the order of the specs. */
-export type AddJobsFunction = (
-  jobSpecs: ReadonlyArray<AddJobsJobSpec>,
+export type AddJobsFunction = <const Names extends readonly TaskName[]>(
+  jobSpecs: readonly [...{ [Index in keyof Names]: AddJobsJobSpec<Names[Index]> }],
   jobKeyPreserveRunAt?: boolean,
 ) => Promise<readonly Job[]>;

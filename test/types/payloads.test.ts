@@ -1,0 +1,143 @@
+import { expectTypeOf, test } from "vitest";
+import type {
+  AddBatchJobFunction,
+  AddJobFunction,
+  AddJobsFunction,
+  AddJobsJobSpec,
+  addJobAdhoc,
+  DbJob,
+  Job,
+  JobHelpers,
+  RunnerOptions,
+  SharedOptions,
+  Task,
+  TaskList,
+  WorkerUtils,
+} from "../../src/index.ts";
+
+/*
+ * Nothing here runs: `tsc` is the judge. A line marked as an expected error that compiles is an error itself.
+ */
+
+interface Greeting {
+  name: string;
+  times?: number;
+}
+
+declare global {
+  namespace GraphileWorker {
+    interface Tasks {
+      "types:greet": Greeting;
+      "types:mail": { to: string }[];
+    }
+  }
+}
+
+declare const addJob: AddJobFunction;
+declare const addJobs: AddJobsFunction;
+declare const addBatchJob: AddBatchJobFunction;
+declare const adhoc: typeof addJobAdhoc;
+declare const utils: WorkerUtils;
+
+/** Compiled, never called. */
+function never(_: () => unknown): void {}
+
+test("addJob knows the payloads of registered tasks and lets any other through", () => {
+  never(() => addJob("types:greet", { name: "Ada" }));
+  never(() => addJob("types:greet", { name: "Ada", times: 2 }, { priority: 0, jobKeyMode: "preserve_run_at" }));
+  never(() => addJob("anything else", 42));
+  // @ts-expect-error: the payload is of another type
+  never(() => addJob("types:greet", { name: 5 }));
+  // @ts-expect-error: the name is missing
+  never(() => addJob("types:greet", {}));
+  // @ts-expect-error: no such key in a spec
+  never(() => addJob("types:greet", { name: "Ada" }, { runat: new Date() }));
+  // @ts-expect-error: no such key mode
+  never(() => addJob("types:greet", { name: "Ada" }, { jobKeyMode: "keep" }));
+  expectTypeOf<AddJobFunction>().returns.toEqualTypeOf<Promise<Job>>();
+});
+
+test("addJobs knows them too, job by job, and has no mode for one job", () => {
+  never(() =>
+    addJobs([
+      { identifier: "types:greet", payload: { name: "Ada" }, priority: 1 },
+      { identifier: "types:mail", payload: [{ to: "ada" }] },
+      { identifier: "anything else", payload: null },
+    ]),
+  );
+  never(() => addJobs([], true));
+  // @ts-expect-error: the payload is of another type
+  never(() => addJobs([{ identifier: "types:mail", payload: { to: "ada" } }]));
+  // @ts-expect-error: the mode belongs to the whole call
+  never(() => addJobs([{ identifier: "t", payload: {}, jobKeyMode: "replace" }]));
+  expectTypeOf<{ identifier: "types:greet"; payload: Greeting }>().toExtend<AddJobsJobSpec>();
+});
+
+test("addBatchJob takes the items of a task whose payload is an array", () => {
+  never(() => addBatchJob("types:mail", [{ to: "ada" }]));
+  never(() => addBatchJob("anything else", [1, "two"]));
+  // @ts-expect-error: items of another type
+  never(() => addBatchJob("types:mail", [{ from: "ada" }]));
+  // @ts-expect-error: this task takes one greeting at a time
+  never(() => addBatchJob("types:greet", [{ name: "Ada" }]));
+});
+
+test("addJobAdhoc and the utilities are typed alike", () => {
+  never(() => adhoc({ connectionString: "" }, "types:greet", { name: "Ada" }));
+  // @ts-expect-error: the payload is of another type
+  never(() => adhoc({ connectionString: "" }, "types:greet", "Ada"));
+  expectTypeOf<WorkerUtils["addJob"]>().toEqualTypeOf<AddJobFunction>();
+  expectTypeOf<WorkerUtils["addJobs"]>().toEqualTypeOf<AddJobsFunction>();
+  expectTypeOf<WorkerUtils["removeJob"]>().returns.resolves.toEqualTypeOf<DbJob | null>();
+  expectTypeOf<WorkerUtils["completeJobs"]>().returns.resolves.toEqualTypeOf<DbJob[]>();
+  never(() => utils.rescheduleJobs(["1"], { runAt: "2031-01-01", attempts: 0 }));
+});
+
+test("Task and TaskList know payloads and helpers", () => {
+  const greet: Task<"types:greet"> = (payload, helpers) => {
+    expectTypeOf(payload).toEqualTypeOf<Greeting>();
+    expectTypeOf(helpers).toEqualTypeOf<JobHelpers>();
+  };
+  const list: TaskList = {
+    "types:greet": greet,
+    "types:mail": async (payload) => {
+      expectTypeOf(payload).toEqualTypeOf<{ to: string }[]>();
+    },
+    other: (payload: { own: string }, { logger }) => logger.info(payload.own),
+  };
+  never(() => list);
+  // @ts-expect-error: a greeting is not a number
+  never((): TaskList => ({ "types:greet": (payload: number) => void payload }));
+  const untyped: Task = (payload) => {
+    expectTypeOf(payload).toBeUnknown();
+  };
+  never(() => untyped);
+});
+
+test("options are typed, directly and in a preset", () => {
+  const options: RunnerOptions = {
+    connectionString: "",
+    concurrency: 3,
+    forbiddenFlags: async () => ["gpu"],
+    recovery: { sweepThreshold: 60_000 },
+    taskList: {},
+    preset: { worker: { concurrentJobs: 4, localQueue: { size: 10 }, cron: [{ task: "t", match: "* * * * *" }] } },
+  };
+  expectTypeOf(options).toExtend<SharedOptions>();
+  // @ts-expect-error: a number is expected
+  never((): RunnerOptions => ({ pollInterval: "2 s" }));
+  // @ts-expect-error: no such option
+  never((): GraphileConfig.Preset => ({ worker: { concurrentJob: 4 } }));
+});
+
+test("lists of jobs that were made elsewhere are taken as they are", () => {
+  const specs: AddJobsJobSpec[] = [{ identifier: "t", payload: {} }];
+  const names = ["a", "b"].map((identifier) => ({ identifier, payload: { identifier }, runAt: new Date() }));
+  never(() => addJobs(specs));
+  never(() => addJobs(names, true));
+  const own: AddJobsFunction = async (jobSpecs) => {
+    for (const { identifier, payload } of jobSpecs) void [identifier satisfies string, payload];
+    return [];
+  };
+  never(() => own);
+});
