@@ -89,7 +89,7 @@ export class Places {
 
   async #connect(name) {
     const connectionString = this.#server.urlOf(name);
-    const pool = new pg.Pool({ connectionString, max: 2 });
+    const pool = new pg.Pool({ connectionString, max: 2, application_name: "bench" });
     pool.on("error", () => undefined);
     const close = () => pool.end();
     return {

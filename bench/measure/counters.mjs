@@ -1,3 +1,4 @@
+import { sleep } from "./clock.mjs";
 import { serverCpuMs } from "./cpu.mjs";
 
 /** Reads what the server has spent; two readings give the cost of what happened in between. */
@@ -6,12 +7,22 @@ export async function readServer(server) {
   return { walBytes: Number(rows[0].wal), pgCpuMs: serverCpuMs(server.postmasterPid) };
 }
 
-/** Commits of a database so far. Backends report late, so read it after the workers have disconnected. */
+/** Commits of a database so far. Backends report late, the last of it when they end: call it before connecting or after. */
 export async function readCommits(server, place) {
+  for (let tries = 0; tries < 200 && (await countBackends(server, place)) > 0; tries++) await sleep(10);
   const { rows } = await server.admin.query("select xact_commit from pg_stat_database where datname = $1", [
     place.database,
   ]);
   return Number(rows[0].xact_commit);
+}
+
+async function countBackends(server, place) {
+  const { rows } = await server.admin.query(
+    `select count(*)::int as count from pg_stat_activity
+     where datname = $1 and backend_type = 'client backend' and application_name <> 'bench'`,
+    [place.database],
+  );
+  return rows[0].count;
 }
 
 export async function resetStatements(server) {

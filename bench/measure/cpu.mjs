@@ -5,15 +5,25 @@ const msPerTick = 10;
 
 /** CPU time of a PostgreSQL server so far: its processes, and those it has already buried. `undefined` where /proc is missing. */
 export function serverCpuMs(postmasterPid) {
-  const postmaster = postmasterPid && readStat(postmasterPid);
-  if (!postmaster) return undefined;
-  let ticks = postmaster.own + postmaster.buried;
+  let postmaster = postmasterPid && readStat(postmasterPid);
+  while (postmaster) {
+    const ticks = postmaster.own + postmaster.buried + childTicks(postmasterPid);
+    const again = readStat(postmasterPid);
+    // A child that was buried while we looked would be counted twice or not at all.
+    if (again?.buried === postmaster.buried) return ticks * msPerTick;
+    postmaster = again;
+  }
+  return undefined;
+}
+
+function childTicks(parent) {
+  let ticks = 0;
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     const stat = readStat(name);
-    if (stat?.parent === postmasterPid) ticks += stat.own;
+    if (stat?.parent === parent) ticks += stat.own;
   }
-  return ticks * msPerTick;
+  return ticks;
 }
 
 function readStat(pid) {

@@ -34,9 +34,9 @@ export function plot({ title, metrics, cases }) {
   const width = left + barWidth + 120;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${y}" viewBox="0 0 ${width} ${y}" font-family="sans-serif" font-size="12">`,
-    `<title>${escape(title)}</title>`,
+    `<title>${escapeXml(title)}</title>`,
     `<rect width="${width}" height="${y}" fill="#ffffff"/>`,
-    `<text x="10" y="20" font-size="15" font-weight="bold" fill="#222222">${escape(title)}</text>`,
+    `<text x="10" y="20" font-size="15" font-weight="bold" fill="#222222">${escapeXml(title)}</text>`,
     ...parts,
     "</svg>",
     "",
@@ -55,9 +55,9 @@ function bar(y, row, { median, min, max }, longest) {
 }
 
 function text(x, y, content, weight = "normal") {
-  return `<text x="${x}" y="${y}" font-weight="${weight}" fill="#222222">${escape(content)}</text>`;
+  return `<text x="${x}" y="${y}" font-weight="${weight}" fill="#222222">${escapeXml(content)}</text>`;
 }
 
-function escape(content) {
+function escapeXml(content) {
   return content.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

@@ -1,4 +1,4 @@
-import { now, sleep } from "../measure/clock.mjs";
+import { sleep } from "../measure/clock.mjs";
 import { withPlace } from "../measure/drain-filled.mjs";
 import { median } from "../measure/statistics.mjs";
 import { withProcesses } from "../worker-process.mjs";
@@ -33,16 +33,17 @@ async function startAndStop({ system, options }, place, worker, producer) {
   const request = { place: place.address, settings: system.settings(options), tasks: ["job"], behaviour: "noop" };
   await producer.call("produce", { place: place.address, mode: "spaced", count: 1, restMs: 0 });
   await worker.call("reset");
-  const startedAt = now();
-  await worker.call("start", request);
+  const { calledAt } = await worker.call("start", request);
   const firstAt = await firstJob(worker);
   while ((await system.countLeft(place, { end: "gone" })) > 0) await sleep(2);
-  const stopMs = await timed(() => worker.call("stop"));
-  const bothMs = await timed(async () => {
-    await worker.call("start", request);
-    await worker.call("stop");
-  });
-  return { firstJobMs: firstAt - startedAt, stopMs, bothMs };
+  const stopped = await worker.call("stop");
+  const again = await worker.call("start", request);
+  const stoppedAgain = await worker.call("stop");
+  return {
+    firstJobMs: firstAt - calledAt,
+    stopMs: stopped.ms,
+    bothMs: again.readyAt - again.calledAt + stoppedAgain.ms,
+  };
 }
 
 async function firstJob(worker) {
@@ -52,10 +53,4 @@ async function firstJob(worker) {
     await sleep(2);
   }
   throw new Error("The waiting job did not start within 10 s.");
-}
-
-async function timed(work) {
-  const startedAt = now();
-  await work();
-  return now() - startedAt;
 }

@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { graphileTables } from "./graphile-worker.mjs";
 
 const ours = {
@@ -7,8 +6,7 @@ const ours = {
   worker: "ours.mjs",
   claims: /skip locked|claim/i,
   ...graphileTables,
-  whyNot: () =>
-    existsSync(new URL("../../dist/index.js", import.meta.url)) ? undefined : "dist/index.js is not built",
+  whyNot: () => whyNot(),
 };
 
 export const oursDefault = {
@@ -24,3 +22,12 @@ export const oursSafe = {
   title: "Hathi, all safety on",
   settings: ({ concurrency }) => ({ concurrency, recovery: true }),
 };
+
+async function whyNot() {
+  try {
+    const { run, makeWorkerUtils } = await import("../../dist/index.js");
+    return run && makeWorkerUtils ? undefined : "dist/index.js has no `run` or no `makeWorkerUtils`";
+  } catch (error) {
+    return `dist/index.js does not load (${error.message})`;
+  }
+}

@@ -28,18 +28,18 @@ serve({
   },
 
   async openProducer({ place }) {
-    const client = await connect(place);
-    const { rows } = await client.query("select id from graphile_worker._private_tasks where identifier = 'job'");
+    const pool = new pg.Pool({ connectionString: place.connectionString });
+    const { rows } = await pool.query("select id from graphile_worker._private_tasks where identifier = 'job'");
     return {
       add: (_task, payload) =>
-        client.query({
+        pool.query({
           name: "add",
           text: `with added as (
               insert into graphile_worker._private_jobs (task_id, payload) values ($1, $2) returning id
             ) select pg_notify('raw:insert', '') from added`,
           values: [rows[0].id, payload],
         }),
-      close: () => client.end(),
+      close: () => pool.end(),
     };
   },
 });

@@ -16,12 +16,15 @@ export function serve(adapter) {
   const commands = {
     install: ({ place, tasks }) => adapter.install(place, tasks),
     async start({ place, settings, tasks, behaviour }) {
+      const calledAt = now();
       worker = await adapter.startWorker({ place, settings, tasks, behaviour, handler: handlers[behaviour] });
-      return { readyAt: now() };
+      return { calledAt, readyAt: now() };
     },
     async stop() {
+      const calledAt = now();
       await worker?.stop();
       worker = undefined;
+      return { ms: now() - calledAt };
     },
     async produce(request) {
       const producer = await adapter.openProducer(request);
@@ -44,13 +47,14 @@ export function serve(adapter) {
     },
   };
 
-  process.on("message", async ({ id, command, args }) => {
+  const answer = async ({ id, command, args }) => {
     try {
       process.send({ id, result: await commands[command](args) });
     } catch (error) {
       process.send({ id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
     }
-  });
+  };
+  process.on("message", (message) => void answer(message));
   process.on("disconnect", () => process.exit());
   setInterval(() => {
     if (record.ran === reported) return;
