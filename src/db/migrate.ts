@@ -38,7 +38,7 @@ export async function migrate({ client, schema, logger, hooks = {} }: MigrateOpt
   check(state, logger);
   const event: MigrationEvent = { client, postgresVersion: state.postgresVersion, scratchpad: {} };
 
-  if (!state.recorded) {
+  if (planBootstrap(state, schema).length > 0) {
     await wrap(hooks.bootstrap, event, async () => {
       await hooks.prebootstrap?.(event);
       await runPlan(client, schema, planBootstrap);

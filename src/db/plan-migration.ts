@@ -38,9 +38,9 @@ export function planBootstrap(state: SchemaState, schema: string): MigrationStep
   if (!state.hasSchema) {
     steps.push({ name: "schema", text: `create schema if not exists ${quoteIdentifier(schema)};` });
   }
-  if (!state.objects.has("migrations")) {
+  if (!state.recorded) {
     steps.push({ name: "ledger", text: forSchema(ledger, schema) });
-  } else if (!state.recorded) {
+  } else if (!state.hasBreakingColumn) {
     steps.push({ name: "breaking flag", text: forSchema(breakingFlag, schema) });
   }
   return steps;

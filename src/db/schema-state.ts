@@ -6,8 +6,10 @@ import { forSchema } from "./statement.ts";
 export interface SchemaState {
   readonly postgresVersion: number;
   readonly hasSchema: boolean;
-  /** Ids in Graphile Worker's ledger, ascending; undefined where it, or its `breaking` column, is missing. */
+  /** Ids in Graphile Worker's ledger, ascending; undefined where there is none. */
   readonly recorded: readonly number[] | undefined;
+  /** Ledgers of before 0.14, and some that an administrator made by hand, lack the column. */
+  readonly hasBreakingColumn: boolean;
   /** Those of them that are marked as breaking. */
   readonly breaking: readonly number[];
   /** Ids in our own ledger; undefined where there is none yet. */
@@ -31,15 +33,19 @@ export async function readSchemaState(client: ClientBase, schema: string): Promi
 /** As above, but never causes an error, so it may be asked inside a transaction. */
 export async function examineSchema(client: ClientBase, schema: string): Promise<SchemaState> {
   const { rows } = await client.query(catalogue, [schema]);
-  const { hasLedger, ...found } = rows[0];
+  const found = rows[0];
   const objects = new Set<string>(found.objects);
   const ids = async (text: string): Promise<number[]> =>
     (await client.query<{ id: number }>(forSchema(text, schema))).rows.map(({ id }) => id);
   return {
     ...found,
     objects,
-    recorded: hasLedger ? await ids("select id from graphile_worker.migrations order by id") : undefined,
-    breaking: hasLedger ? await ids("select id from graphile_worker.migrations where breaking order by id") : [],
+    recorded: objects.has("migrations")
+      ? await ids("select id from graphile_worker.migrations order by id")
+      : undefined,
+    breaking: found.hasBreakingColumn
+      ? await ids("select id from graphile_worker.migrations where breaking order by id")
+      : [],
     ours: objects.has("_hathi_migrations")
       ? await ids("select id from graphile_worker._hathi_migrations order by id")
       : undefined,
@@ -59,6 +65,7 @@ const common = `
 
 const glance = `
 select ${common},
+  true as "hasBreakingColumn",
   array(select id from graphile_worker.migrations order by id) as recorded,
   array(select id from graphile_worker.migrations where breaking order by id) as breaking,
   array(select id from graphile_worker._hathi_migrations order by id) as ours`;
@@ -70,4 +77,4 @@ select ${common},
     join pg_class as class on class.oid = attribute.attrelid
     join pg_namespace as schema on schema.oid = class.relnamespace
     where schema.nspname = $1::text and class.relname = 'migrations' and attribute.attname = 'breaking'
-  ) as "hasLedger"`;
+  ) as "hasBreakingColumn"`;

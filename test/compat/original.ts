@@ -11,7 +11,8 @@ export interface Original {
   quickAddJob(options: object, ...job: unknown[]): Promise<any>;
 }
 
-export const originals = {
+const originals = {
+  "0.13": "graphile-worker-013",
   "0.16": "graphile-worker-016",
   "0.17": "graphile-worker-017",
   "0.18": "graphile-worker",

@@ -15,6 +15,12 @@ test("without a word about the database the error names the ways out", () => {
   expect(hold).toThrow(/'connectionString' or 'pgPool'.*DATABASE_URL.*PGDATABASE/);
 });
 
+test("something that is no pool is refused", () => {
+  const { logger } = rememberingLogger();
+  const pgPool = "postgres:///" as unknown as pg.Pool;
+  expect(() => holdPool({ ...base, pgPool, logger })).toThrow("'pgPool' must be a Pool of the package 'pg'");
+});
+
 test("PGDATABASE in the environment is enough", async () => {
   const { logger } = rememberingLogger();
   const { isOurs, release } = holdPool({ ...base, logger }, { PGDATABASE: "any" });
