@@ -34,7 +34,7 @@ export function makeJobAdmin(database: Pick<Database, "run">): JobAdmin {
     permanentlyFailJobs: async (jobIds, reason) =>
       await database.run(failByHand, { ids: checkIds(jobIds), reason: reason ?? null }),
     rescheduleJobs: async (jobIds, options) =>
-      await database.run(rescheduleJobs, { ids: checkIds(jobIds), ...checkReschedule(options) }),
+      await database.run(rescheduleJobs, { ids: checkIds(jobIds), ...checkReschedule(options ?? {}) }),
     async forceUnlockWorkers(poolIds) {
       if (!Array.isArray(poolIds) || !poolIds.every((id) => typeof id === "string")) {
         throw new JobSpecError(`Ids of workers must be an array of texts, got ${inspect(poolIds)}.`);

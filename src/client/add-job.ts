@@ -29,7 +29,7 @@ export function makeSharedAddJob(database: Pick<Database, "run">, options: AddOp
 }
 
 function checkThen(write: Write, { useNodeTime }: AddOptions): AddJobFunction {
-  return async (identifier, payload, spec = {}) => await write(toNewJob(identifier, payload, spec, useNodeTime));
+  return async (identifier, payload, spec) => await write(toNewJob(identifier, payload, spec ?? {}, useNodeTime));
 }
 
 function writeSingly(database: Pick<Database, "run">): Write {

@@ -35,6 +35,7 @@ export async function writeJobs(
 }
 
 function toListedJob(spec: Record<string, unknown>, useNodeTime: boolean): NewJob & CheckedSpec {
+  if (typeof spec !== "object" || spec === null) throw new JobSpecError(`it must be an object, got ${String(spec)}.`);
   const { identifier, payload, jobKeyMode, ...rest } = spec;
   if (jobKeyMode !== undefined && jobKeyMode !== null) {
     throw new JobSpecError(

@@ -19,6 +19,9 @@ export function toNewJob(
   useNodeTime: boolean,
 ): NewJob & CheckedSpec {
   checkText("identifier", identifier, 128);
+  if (typeof spec !== "object") {
+    throw new JobSpecError(`The spec of a job for '${identifier}' must be an object, got ${inspect(spec)}.`);
+  }
   for (const key of Object.keys(spec)) {
     if (specKeys.includes(key)) continue;
     throw new JobSpecError(

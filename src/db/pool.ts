@@ -17,11 +17,14 @@ export interface HeldPool {
   /** True if we made the pool, and so may treat it as we like. */
   readonly isOurs: boolean;
   /** Ends a pool of ours; takes what we added off a user's pool. May be called twice. */
-  release(): Promise<void>;
+  readonly release: () => Promise<void>;
 }
 
 /** The pool to work with: the user's own, or one made from the connection string or the PG* environment. */
 export function holdPool(options: PoolOptions, env: NodeJS.ProcessEnv = process.env): HeldPool {
+  if (options.pgPool && typeof options.pgPool.connect !== "function") {
+    throw new ConfigError("'pgPool' must be a Pool of the package 'pg', or something that works like one.");
+  }
   const held = options.pgPool ? borrowPool(options.pgPool, options.logger) : makePool(options, env);
   warnIfSmall(held.pool, options);
   return held;

@@ -56,11 +56,20 @@ function compile<T extends SharedOptions>(options: T): CompiledSharedOptions<T> 
     events: worker.events ?? (new EventEmitter() as unknown as WorkerEvents),
     logger: worker.logger ?? defaultLogger,
   };
-  for (const sentence of findUnknown(options, worker)) base.logger.warn(sentence);
+  for (const sentence of [...findUnknown(options, worker), ...findDoubtful(settings)]) base.logger.warn(sentence);
 
   const compiled = initialise(base, settings, options);
   runInitHooks(compiled);
   return compiled;
+}
+
+/** What works, but hardly as it was meant. */
+function findDoubtful({ localQueue, concurrentJobs }: Settings): string[] {
+  if (localQueue.size < 1 || localQueue.size >= concurrentJobs) return [];
+  return [
+    `'localQueue.size' (${localQueue.size}) is less than 'concurrentJobs' (${concurrentJobs}), so some workers would stay idle: ` +
+      "raise it.",
+  ];
 }
 
 function initialise<T extends SharedOptions>(

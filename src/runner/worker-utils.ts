@@ -9,6 +9,7 @@ import { executorFor } from "../client/transaction/executor-for.ts";
 import type { WorkerUtilsOptions } from "../config/options.ts";
 import type { AddJobFunction, AddJobsFunction } from "../job.ts";
 import type { Helpers } from "../task.ts";
+import { InFlight } from "../util/in-flight.ts";
 import { compileSharedOptions } from "./compile.ts";
 import { migrateSchema } from "./migrate-schema.ts";
 import { openDatabase } from "./open-database.ts";
@@ -28,7 +29,7 @@ export interface WorkerUtils extends JobUtils, JobInspector, Helpers {
   migrate(): Promise<void>;
   /** Forgets names that no job uses; see `CleanupOptions`. */
   cleanup(options?: CleanupOptions): Promise<void>;
-  /** Closes what was opened; a pool of your own stays open. May be called twice. */
+  /** Waits for adds under way and closes what was opened; a pool of your own stays open. May be called twice. */
   release(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -37,20 +38,25 @@ export interface WorkerUtils extends JobUtils, JobInspector, Helpers {
 export async function makeWorkerUtils(options: WorkerUtilsOptions): Promise<WorkerUtils> {
   const compiled = compileSharedOptions(options, { label: "WorkerUtils" });
   const { settings, ctx, logger } = compiled;
-  const { database, release } = openDatabase(compiled);
+  const { database, release: close } = openDatabase(compiled);
   try {
     await migrateSchema(database, ctx);
   } catch (error) {
-    await release();
+    await close();
     throw error;
   }
 
-  const addJob = makeSharedAddJob(database, settings);
+  const adds = new InFlight();
+  const addJob = adds.track(makeSharedAddJob(database, settings)) as AddJobFunction;
+  const release = async (): Promise<void> => {
+    await adds.settled();
+    await close();
+  };
   return {
     ...makeJobAdmin(database),
     ...makeJobInspector(database),
     addJob,
-    addJobs: makeAddJobs(database, settings),
+    addJobs: adds.track(makeAddJobs(database, settings)) as AddJobsFunction,
     addBatchJob: makeAddBatchJob(addJob),
     withTransaction(tx) {
       const executor = executorFor(tx, settings.schema);

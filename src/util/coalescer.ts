@@ -34,14 +34,14 @@ export class Coalescer<Item, Result = void> {
   async #writeAll(): Promise<void> {
     this.#isWriting = true;
     // What is asked for in the same breath goes out together.
-    await undefined;
+    await Promise.resolve();
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, this.#maxItems);
       try {
         const results = await this.#write(batch.map(({ item }) => item));
-        for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);
+        for (const [index, waiting] of batch.entries()) waiting.resolve(results[index] as Result);
       } catch (error) {
-        for (const { reject } of batch) reject(error);
+        for (const waiting of batch) waiting.reject(error);
       }
     }
     this.#isWriting = false;

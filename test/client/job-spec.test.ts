@@ -199,6 +199,17 @@ describe("a job that the database could not take", () => {
     await expect(makeAddJob(open(), settings)("t", {}, spec as TaskSpec)).rejects.toThrow(message);
   });
 
+  test("a spec that is no object is refused, and null is none", async () => {
+    const addJob: AddJobFunction = makeAddJob(open(), settings);
+    await expect(addJob("t", {}, "soon" as TaskSpec)).rejects.toThrow(
+      "The spec of a job for 't' must be an object, got 'soon'.",
+    );
+    const specs = [null] as unknown as AddJobsJobSpec[];
+    await expect(makeAddJobs(open(), settings)(specs)).rejects.toThrow("Job 0 of 1: it must be an object, got null.");
+    const { id } = await addJob("t", {}, null as unknown as TaskSpec);
+    await database().query("delete from graphile_worker._private_jobs where id = $1", [id]);
+  });
+
   test("a mode for one job of many is refused", async () => {
     const spec = { identifier: "t", payload: {}, jobKey: "k", jobKeyMode: "replace" } as unknown as AddJobsJobSpec;
     await expect(makeAddJobs(open(), settings)([spec])).rejects.toThrow(

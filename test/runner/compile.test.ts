@@ -131,6 +131,14 @@ describe("options that cannot work", () => {
     expect(lines).toEqual([{ level: "warning", message }]);
   });
 
+  test("a local queue too small for the concurrency gets a warning", () => {
+    const { logger, lines } = rememberingLogger();
+    compileSharedOptions({ logger, preset: { worker: { concurrentJobs: 5, localQueue: { size: 4 } } } });
+    expect(lines).toMatchObject([
+      { level: "warning", message: expect.stringContaining("'localQueue.size' (4) is less") },
+    ]);
+  });
+
   test("a plugin's own key in a preset is nobody's mistake", () => {
     const { logger, lines } = rememberingLogger();
     compileSharedOptions({ logger, preset: { worker: { myPluginSetting: 5 } as GraphileConfig.WorkerOptions } });

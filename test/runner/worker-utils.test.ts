@@ -80,6 +80,15 @@ test("release may be called twice and ends only a pool of ours", async () => {
   expect(pgPool.ended).toBe(false);
 });
 
+test("release waits for adds under way", async () => {
+  const db = await freshDatabase();
+  const utils = await makeWorkerUtils({ connectionString: db.url });
+  const adding = [utils.addJob("t", 1), utils.addJob("t", 2), utils.addJobs([{ identifier: "t", payload: 3 }])];
+  await utils.release();
+  await Promise.all(adding);
+  expect(await db.jobs()).toHaveLength(3);
+});
+
 test("the utilities can be left to `await using`", async () => {
   const db = await freshDatabase();
   const pgPool = testPool(db.url);
