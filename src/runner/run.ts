@@ -26,7 +26,7 @@ export async function run(
     await migrateSchema(open.database, compiled.ctx);
     const tasks = overrideTaskList ?? (await findTasks(compiled));
     const cronItems = overrideParsedCronItems ?? (await findCronItems(compiled));
-    return startRunner(compiled, open, tasks, cronItems);
+    return startRunner(compiled, open, tasks, cronItems).runner;
   } catch (error) {
     await open.release();
     throw error;
@@ -54,12 +54,19 @@ async function findTasks(compiled: CompiledSharedOptions<RunnerOptions>): Promis
   return tasks;
 }
 
-function startRunner(
+/** A runner, and the two parts that can be told of changes. */
+export interface RunnerParts {
+  readonly runner: Runner;
+  readonly pool: Pool;
+  readonly cron: RunningCron;
+}
+
+export function startRunner(
   compiled: CompiledSharedOptions<RunnerOptions>,
   open: OpenDatabase,
   tasks: TaskList,
   cronItems: ParsedCronItem[],
-): Runner {
+): RunnerParts {
   const { settings, emit, events, logger } = compiled;
   const { database } = open;
   const cron = startCron({
@@ -90,7 +97,7 @@ function startRunner(
   const promise = pool.promise.finally(() => end(() => Promise.resolve()));
   promise.catch(() => undefined);
 
-  return {
+  const runner: Runner = {
     async stop(reason) {
       if (ending) throw new Error("Runner is already stopped.");
       emit("stop", {});
@@ -110,6 +117,7 @@ function startRunner(
       await ending;
     },
   };
+  return { runner, pool, cron };
 }
 
 async function endRunner(

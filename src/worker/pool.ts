@@ -181,6 +181,12 @@ export class Pool implements WorkerPool {
     this.#claimer.nudge();
   }
 
+  /** Looks at the names in the task list again, which may have changed. */
+  refreshTasks(): void {
+    this.#taskIds = undefined;
+    this.#claimer.nudge();
+  }
+
   async release(): Promise<void> {
     this.#options.logger.error(
       "DEPRECATED: You are calling `workerPool.release()`; please use `workerPool.gracefulShutdown()` instead.",

@@ -1,0 +1,42 @@
+import type { Argv, InferredOptionTypes, Options, PositionalOptions } from "yargs";
+import type { Terminal } from "./terminal.ts";
+
+type Flags = { readonly [name: string]: Options };
+type Positionals = { readonly [name: string]: PositionalOptions & Options };
+
+/** One verb of the program. `run` gives the exit code, or nothing for 0. */
+export interface Command<F extends Flags = Flags, P extends Positionals = Positionals> {
+  /** The verb and its positional arguments, as yargs writes them. */
+  readonly command: string | readonly string[];
+  readonly describe: string;
+  readonly flags: F;
+  readonly positionals?: P;
+  run(args: InferredOptionTypes<F> & InferredOptionTypes<P>, terminal: Terminal): Promise<number | void>;
+}
+
+/** A command whose `run` knows the types of its flags. */
+export function defineCommand<F extends Flags, P extends Positionals = Record<never, never>>(
+  command: Command<F, P>,
+): Command {
+  return command as unknown as Command;
+}
+
+/** Tells yargs of a command. */
+export function register(program: Argv, command: Command, terminal: Terminal, onEnd: (exitCode: number) => void): Argv {
+  return program.command(
+    command.command,
+    command.describe,
+    (yargs) => {
+      for (const [name, options] of Object.entries(command.positionals ?? {})) yargs.positional(name, options);
+      for (const [name, options] of Object.entries(command.flags)) yargs.option(name, once(options));
+      return yargs;
+    },
+    async (args) => onEnd((await command.run(args as never, terminal)) ?? 0),
+  );
+}
+
+/** Of a flag that was given twice the last one counts, unless it is one of those that gather. */
+function once(options: Options): Options {
+  if (options.array || options.coerce) return options;
+  return { ...options, coerce: (value: unknown) => (Array.isArray(value) ? value.at(-1) : value) };
+}

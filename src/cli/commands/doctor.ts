@@ -1,0 +1,24 @@
+import type { CheckUp } from "../../admin/doctor.ts";
+import { defineCommand } from "../command.ts";
+import { databaseFlags, jsonFlag } from "../flags.ts";
+import { withQueue } from "../open-queue.ts";
+
+export const doctor = defineCommand({
+  command: "doctor",
+  describe: "Check whether the database is fit for the work",
+  flags: { ...databaseFlags, ...jsonFlag },
+  async run(args, terminal) {
+    const checkUps = await withQueue(args, (queue) => queue.examineHealth());
+    const { green, yellow, red } = terminal.colours;
+    const marks: Record<CheckUp["status"], string> = {
+      ok: green("ok     "),
+      warning: yellow("warning"),
+      problem: red("problem"),
+    };
+    if (args.json) terminal.printJson(checkUps);
+    else
+      for (const { name, status, message } of checkUps)
+        terminal.print(`${marks[status]}  ${name.padEnd(20)} ${message}`);
+    return checkUps.some(({ status }) => status === "problem") ? 1 : 0;
+  },
+});

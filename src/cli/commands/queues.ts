@@ -1,0 +1,32 @@
+import { defineCommand } from "../command.ts";
+import { databaseFlags, jsonFlag, wholeNumber } from "../flags.ts";
+import { formatCount, formatMoment } from "../job-table.ts";
+import { withQueue } from "../open-queue.ts";
+import { formatTable } from "../table.ts";
+
+export const queues = defineCommand({
+  command: "queues",
+  describe: "List named queues that are held or have jobs waiting, fullest first",
+  flags: {
+    ...databaseFlags,
+    ...jsonFlag,
+    limit: { type: "number", default: 50, describe: "Queues at most" },
+    search: { type: "string", requiresArg: true, describe: "Part of the name" },
+  },
+  async run(args, terminal) {
+    const limit = wholeNumber("limit", args.limit, 1);
+    const found = await withQueue(args, (queue) => queue.listQueues({ limit, search: args.search }));
+    if (args.json) return terminal.printJson(found);
+    if (found.length === 0) return terminal.note("No queue is held, and none has jobs waiting.");
+    terminal.print(
+      formatTable(found, [
+        { title: "QUEUE", text: (queue) => queue.queue_name, maxWidth: 40 },
+        { title: "READY", text: (queue) => formatCount(queue.ready), align: "right" },
+        { title: "SCHEDULED", text: (queue) => formatCount(queue.scheduled), align: "right" },
+        { title: "NEXT", text: (queue) => formatMoment(queue.next_run_at) },
+        { title: "HELD BY", text: (queue) => queue.locked_by ?? "" },
+        { title: "SINCE", text: (queue) => formatMoment(queue.locked_at) },
+      ]),
+    );
+  },
+});

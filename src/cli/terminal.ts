@@ -1,0 +1,51 @@
+import { createInterface } from "node:readline/promises";
+import pc from "picocolors";
+import { UsageError } from "./usage-error.ts";
+
+/** Where the program talks to a person or to another program. */
+export interface Terminal {
+  readonly colours: ReturnType<typeof pc.createColors>;
+  /** One line for the reader. */
+  print(line: string): void;
+  /** A value for a program to read. */
+  printJson(value: unknown): void;
+  /** One line that is not part of the answer. */
+  note(line: string): void;
+  /** Asks a question that takes yes or no; without a person to ask, the way out is to say `--yes`. */
+  confirm(question: string): Promise<boolean>;
+  /** Shows how far a long work is; overwrites itself in a terminal and keeps silent elsewhere. */
+  progress(text: string): void;
+  /** Takes the progress away. */
+  clearProgress(): void;
+}
+
+export function openTerminal(): Terminal {
+  const colours = pc.createColors(pc.isColorSupported && process.stdout.isTTY === true);
+  let hasProgress = false;
+  const clearProgress = (): void => {
+    if (hasProgress) process.stderr.write("\r\x1b[K");
+    hasProgress = false;
+  };
+  return {
+    colours,
+    print: (line) => void process.stdout.write(`${line}\n`),
+    printJson: (value) => void process.stdout.write(`${JSON.stringify(value, null, process.stdout.isTTY ? 2 : 0)}\n`),
+    note: (line) => void process.stderr.write(`${line}\n`),
+    async confirm(question) {
+      if (!process.stdin.isTTY) throw new UsageError(`${question} There is no terminal to ask: repeat with --yes.`);
+      const reader = createInterface({ input: process.stdin, output: process.stderr });
+      try {
+        return /^y(es)?$/i.test((await reader.question(`${question} [y/N] `)).trim());
+      } finally {
+        reader.close();
+      }
+    },
+    progress(text) {
+      if (!process.stderr.isTTY) return;
+      clearProgress();
+      process.stderr.write(text);
+      hasProgress = true;
+    },
+    clearProgress,
+  };
+}

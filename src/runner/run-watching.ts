@@ -1,0 +1,51 @@
+import type { RunningCron } from "../cron/scheduler.ts";
+import { toError } from "../errors.ts";
+import { watchTasks } from "../tasks/watch-tasks.ts";
+import { watchPath } from "../util/watch-path.ts";
+import type { Runner } from "../worker.ts";
+import { type CompiledSharedOptions, compileSharedOptions } from "./compile.ts";
+import { findCronItems } from "./cron-items.ts";
+import { getTasks, makeLoadTask } from "./get-tasks.ts";
+import { migrateSchema } from "./migrate-schema.ts";
+import { openDatabase } from "./open-database.ts";
+import { startRunner } from "./run.ts";
+import type { RunnerOptions } from "./runner-options.ts";
+
+/** As `run`, but follows changes of the task files and the crontab while it runs. */
+export async function runWatching(options: RunnerOptions): Promise<Runner> {
+  const compiled = compileSharedOptions(options);
+  const { taskDirectory: taskPath, crontabFile } = compiled.settings;
+  const logger = compiled.logger.scope({ label: "watch" });
+  const open = openDatabase(compiled);
+  try {
+    await migrateSchema(open.database, compiled.ctx);
+    const { tasks } = await getTasks(options, taskPath);
+    const cronItems = await findCronItems(compiled);
+    const { runner, pool, cron } = startRunner(compiled, open, tasks, cronItems);
+    const onNamesChanged = async (): Promise<void> => pool.refreshTasks();
+    const watches = [
+      await watchTasks({ taskPath, tasks, loadTask: makeLoadTask(compiled), logger, onNamesChanged }),
+      watchPath(crontabFile, () => reloadCrontab(compiled, cron)),
+    ];
+    const stopWatching = (): void => {
+      for (const watch of watches) void watch.stop();
+    };
+    runner.promise.then(stopWatching, stopWatching);
+    logger.info(`Watching '${taskPath}' and '${crontabFile}' for changes.`);
+    return runner;
+  } catch (error) {
+    await open.release();
+    throw error;
+  }
+}
+
+async function reloadCrontab(compiled: CompiledSharedOptions<RunnerOptions>, cron: RunningCron): Promise<void> {
+  const logger = compiled.logger.scope({ label: "watch" });
+  try {
+    const items = await findCronItems(compiled);
+    await cron.replaceItems(items);
+    logger.info(`Reloaded the crontab: ${items.length} ${items.length === 1 ? "entry" : "entries"}.`);
+  } catch (error) {
+    logger.error(`${toError(error).message}\nThe last crontab that worked stays.`, { error });
+  }
+}
