@@ -1,5 +1,5 @@
 import type { PoolClient } from "pg";
-import { ConfigError, SchemaTooNewError, toError } from "../errors.ts";
+import { ConfigError, SchemaTooNewError, SchemaTooOldError, toError } from "../errors.ts";
 import type { MigrationEvent } from "../hooks.ts";
 import type { Logger } from "../logger.ts";
 import type { PromiseOrDirect } from "../task.ts";
@@ -33,7 +33,23 @@ const oldestPostgres = 120_000;
 const maxTries = 10;
 
 /** Installs, upgrades or adopts the schema; any number of processes may do so at the same moment. */
-export async function migrate({ client, schema, logger, hooks = {} }: MigrateOptions): Promise<void> {
+export async function migrate(options: MigrateOptions): Promise<void> {
+  for (let seen: number | undefined; ; ) {
+    try {
+      await migrateOnce(options);
+      return;
+    } catch (error) {
+      if (!(error instanceof SchemaTooOldError)) throw error;
+      // An original may be half-way through its own migrations: as long as it gets on, it is waited for.
+      const latest = (await readSchemaState(options.client, options.schema)).recorded?.at(-1) ?? 0;
+      if (latest === seen) throw error;
+      seen = latest;
+      await sleep(500);
+    }
+  }
+}
+
+async function migrateOnce({ client, schema, logger, hooks = {} }: MigrateOptions): Promise<void> {
   const state = await readSchemaState(client, schema);
   check(state, logger);
   const event: MigrationEvent = { client, postgresVersion: state.postgresVersion, scratchpad: {} };

@@ -71,7 +71,7 @@ const ledger = `create table graphile_worker.migrations (
   breaking boolean not null default false
 );`;
 
-const breakingFlag = `alter table graphile_worker.migrations add column breaking boolean not null default false;`;
+const breakingFlag = `alter table graphile_worker.migrations add column if not exists breaking boolean not null default false;`;
 
 const ownLedger = `create table graphile_worker._hathi_migrations (
   id integer constraint _hathi_migrations_pkey primary key,

@@ -222,6 +222,26 @@ test("a schema of Graphile Worker 0.13 comes through 0.16, as its error advises"
   expect(await database.jobs()).toMatchObject([{ payload: [1, 2], key: "k", queue_name: "q", revision: 1 }]);
 });
 
+test("ours waits for an original that is installing its schema at the same moment, and then adopts it", async () => {
+  const { runMigrations } = await loadOriginal("0.18");
+  for (const soFar of [0, 1, 7, 15]) {
+    const database = await freshDatabase({ migrated: false });
+    const theirs = runMigrations({ connectionString: database.url });
+    await until(() => hasReached(database, soFar), { what: `the original has reached ${soFar}` });
+    await Promise.all([adopt(database), theirs]);
+    await database.query("select graphile_worker.add_job('later')");
+    expect(await database.query("select id from graphile_worker._hathi_migrations where id = 1")).toHaveLength(1);
+  }
+});
+
+async function hasReached(database: TestDatabase, id: number): Promise<boolean> {
+  if (id === 0) return true;
+  return database.query("select from graphile_worker.migrations where id >= $1", [id]).then(
+    (rows) => rows.length > 0,
+    () => false,
+  );
+}
+
 test("a newer schema with a breaking change is refused, and the process ends with 57", async () => {
   const database = await freshDatabase();
   await database.query("insert into graphile_worker.migrations (id, breaking) values (21, true)");
