@@ -20,8 +20,16 @@ export const addJobs = statement<AddJobsParams, DbJob>({
     ) as job`,
 });
 
-/** The payload is JSON already and is put in as it is. */
-function toSpec({ payload, queueName, runAt, maxAttempts, jobKey, ...rest }: NewJob): string {
-  const spec = { ...rest, queue_name: queueName, run_at: runAt, max_attempts: maxAttempts, job_key: jobKey };
-  return `${JSON.stringify(spec).slice(0, -1)},"payload":${payload}}`;
+/** The payload is JSON already and is put in as it is. What is null is left out: most is, and the server reads the less. */
+function toSpec({ identifier, payload, queueName, runAt, maxAttempts, jobKey, priority, flags }: NewJob): string {
+  const spec = JSON.stringify({
+    identifier,
+    queue_name: queueName ?? undefined,
+    run_at: runAt ?? undefined,
+    max_attempts: maxAttempts ?? undefined,
+    job_key: jobKey ?? undefined,
+    priority: priority ?? undefined,
+    flags: flags ?? undefined,
+  });
+  return payload === null ? spec : `${spec.slice(0, -1)},"payload":${payload}}`;
 }
