@@ -4,6 +4,7 @@ import { checkCombinations, findUnknown, toWorkerOptions } from "../config/direc
 import type { SharedOptions } from "../config/options.ts";
 import { makeWorkerPreset } from "../config/preset.ts";
 import { resolveSettings, type Settings } from "../config/settings.ts";
+import { BREAKING_MIGRATIONS, MAX_MIGRATION } from "../db/adopt.ts";
 import { quoteIdentifier } from "../db/statement.ts";
 import { ConfigError } from "../errors.ts";
 import { type Emit, makeEmit, type WorkerEvents } from "../events.ts";
@@ -11,10 +12,6 @@ import type { WorkerPluginBaseContext, WorkerPluginContext } from "../hooks.ts";
 import { defaultLogger, type LogScope } from "../logger.ts";
 import { version } from "../version.ts";
 import { builtInPlugins } from "./worker-preset.ts";
-
-/** The ledger that is shared with Graphile Worker: what this version understands of it. */
-export const maxMigrationNumber = 20;
-export const breakingMigrationNumbers: readonly number[] = [1, 3, 11, 13, 14, 16, 19];
 
 /** Options made ready: presets resolved, plugins registered, values checked. */
 export interface CompiledSharedOptions<T extends object = SharedOptions> extends WorkerPluginContext {
@@ -91,7 +88,13 @@ function initialise<T extends SharedOptions>(
       (plugin) => plugin.worker?.hooks as Partial<GraphileConfig.WorkerHooks> | undefined,
       (name, handler) => hooks.hook(name, handler as never),
     );
-    const ctx: WorkerPluginContext = { ...base, hooks, middleware, maxMigrationNumber, breakingMigrationNumbers };
+    const ctx: WorkerPluginContext = {
+      ...base,
+      hooks,
+      middleware,
+      maxMigrationNumber: MAX_MIGRATION,
+      breakingMigrationNumbers: BREAKING_MIGRATIONS,
+    };
     const emit = makeEmit(base.events, ctx, (error, name) => {
       base.logger.error(`A listener of '${name}' threw; this changes nothing else: ${String(error)}`, { error });
     });
