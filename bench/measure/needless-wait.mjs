@@ -1,18 +1,18 @@
 /**
  * For each job, the longest stretch between its claim and its start in which the other process had a free slot.
- * `spansByProcess` holds, for each of two processes, when its jobs were claimed, started and ended.
+ * `records` holds, for each of two processes, when it was ready and when its jobs were claimed, started and ended.
  */
-export function longestNeedlessWait(spansByProcess, slots) {
-  return spansByProcess.flatMap((spans, index) => {
-    const free = freeStretches(spansByProcess[1 - index], slots);
+export function longestNeedlessWait(records, slots) {
+  return records.flatMap(({ spans }, index) => {
+    const free = freeStretches(records[1 - index], slots);
     return spans.map(({ claimedAt, startedAt }) =>
       Math.max(0, ...free.map(([from, to]) => Math.min(to, startedAt) - Math.max(from, claimedAt))),
     );
   });
 }
 
-/** The stretches of time in which fewer than `slots` jobs ran, up to the end of the last one. */
-function freeStretches(spans, slots) {
+/** The stretches of time in which fewer than `slots` jobs ran: all of it for a process that never got one. */
+function freeStretches({ spans, readyAt }, slots) {
   const changes = spans
     .flatMap(({ startedAt, endedAt }) => [
       { at: startedAt, by: 1 },
@@ -22,7 +22,7 @@ function freeStretches(spans, slots) {
     .sort((a, b) => a.at - b.at || b.by - a.by);
   const stretches = [];
   let running = 0;
-  let freeSince;
+  let freeSince = readyAt;
   for (const { at, by } of changes) {
     running += by;
     if (running < slots) freeSince ??= at;

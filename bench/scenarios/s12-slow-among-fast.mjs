@@ -26,10 +26,7 @@ export const s12 = {
       keepRecords: true,
     });
     const slots = context.system.settings(context.options).concurrency;
-    const waits = longestNeedlessWait(
-      result.records.map(({ spans }) => spans),
-      slots,
-    );
+    const waits = longestNeedlessWait(result.records, slots);
     return {
       worstMs: Math.max(0, ...waits),
       p99Ms: percentile(waits, 0.99),

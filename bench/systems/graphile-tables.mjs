@@ -12,9 +12,13 @@ export async function fillGraphile(place, plan) {
      select task.id, queue.id, ${payloadOf(plan)}, ${priorityOf(plan)}, ${runAtOf(plan)}, ${isDead ? 25 : 0}
      from generate_series(0, ${count - 1}) as i
      join graphile_worker._private_tasks as task on task.identifier = ${tasks > 1 ? `'${task}_' || i % ${tasks}` : `'${task}'`}
-     left join graphile_worker._private_job_queues as queue on queue.queue_name = 'queue_' || i % ${Math.max(queues, 1)}
+     left join graphile_worker._private_job_queues as queue on ${queueOf(plan)}
      order by i`,
   );
+}
+
+function queueOf({ queues = 0 }) {
+  return queues > 0 ? `queue.queue_name = 'queue_' || i % ${queues}` : "false";
 }
 
 /** SQL for the payload of job `i`, as a fill plan wants it. */
