@@ -27,6 +27,18 @@ const releaseById: ReadonlyArray<readonly [newest: number, release: string]> = [
   [17, "0.16 (not completely installed)"],
 ];
 
+const oldestPostgres = 12;
+
+/** Throws on a server without generated columns. */
+export function checkServer({ postgresVersion }: Pick<SchemaState, "postgresVersion">): void {
+  const major = Math.floor(postgresVersion / 10_000);
+  if (major < oldestPostgres) {
+    throw new ConfigError(
+      `PostgreSQL ${oldestPostgres} or newer is needed, but the server is ${major}; please upgrade it.`,
+    );
+  }
+}
+
 /** Says whether the tables have to be made or are there to be adopted; throws when neither is possible. */
 export function judgeSchema(state: SchemaState): "fresh" | "adoptable" {
   const latest = state.recorded?.at(-1) ?? 0;

@@ -4,7 +4,7 @@ import type { MigrationEvent } from "../hooks.ts";
 import type { Logger } from "../logger.ts";
 import type { PromiseOrDirect } from "../task.ts";
 import { sleep } from "../util/sleep.ts";
-import { checkSchemaIsKnown, judgeSchema } from "./adopt.ts";
+import { checkSchemaIsKnown, checkServer, judgeSchema } from "./adopt.ts";
 import { type MigrationStep, planBootstrap, planMigrations, shippedMigrations } from "./plan-migration.ts";
 import { examineSchema, readSchemaState, type SchemaState } from "./schema-state.ts";
 import { isClash, isRepeatable } from "./sqlstate.ts";
@@ -29,7 +29,6 @@ export interface MigrateOptions {
   readonly hooks?: MigrateHooks;
 }
 
-const oldestPostgres = 120_000;
 const maxTries = 10;
 
 /** Installs, upgrades or adopts the schema; any number of processes may do so at the same moment. */
@@ -86,11 +85,7 @@ export async function describeMigration({ client, schema, logger }: Omit<Migrate
 
 /** Stops before anything is written when the server or the schema cannot be worked with. */
 function check(state: SchemaState, logger: Logger | undefined): void {
-  if (state.postgresVersion < oldestPostgres) {
-    throw new ConfigError(
-      `PostgreSQL 12 or newer is needed, but the server is ${Math.floor(state.postgresVersion / 10_000)}; please upgrade it.`,
-    );
-  }
+  checkServer(state);
   try {
     const warning = checkSchemaIsKnown(state);
     if (warning) logger?.warn(warning);

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
+import { checkServer } from "../../src/db/adopt.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { Logger } from "../../src/logger.ts";
 import { loadOriginal, type OriginalVersion, originalEntry } from "../compat/original.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
+import { describeSchema } from "../support/describe-schema.ts";
 import { startProcess, type TestProcess } from "../support/process.ts";
 import { applyRustPort } from "../support/rust-port.ts";
 import { until } from "../support/wait.ts";
@@ -109,6 +111,7 @@ test.each(["0.16", "0.17", "0.18"] as const)(
     expect(await adopt(database)).toEqual([]);
     expect(await everything(database)).toEqual(before);
     expect(await ledger(database)).toEqual(expectedLedger[version]);
+    expect(await describeSchema(database)).toEqual(await describeSchema(await freshDatabase()));
 
     await expectRuns(database, worker, "after");
     await database.query("select graphile_worker.add_job('stumble', job_key => 'stumbling')");
@@ -280,4 +283,11 @@ test("half a schema is refused with what is missing", async () => {
   const database = await originalSchema("0.18");
   await database.query("drop view graphile_worker.jobs");
   await expect(adopt(database)).rejects.toThrow(/ledger is at revision 20, but jobs is missing/);
+});
+
+test("a server before PostgreSQL 12 is refused", () => {
+  expect(() => checkServer({ postgresVersion: 110_022 })).toThrow(
+    /PostgreSQL 12 or newer is needed, but the server is 11/,
+  );
+  expect(() => checkServer({ postgresVersion: 120_000 })).not.toThrow();
 });

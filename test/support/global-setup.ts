@@ -17,7 +17,8 @@ declare module "vitest" {
 /** Gives all test files one PostgreSQL server and a template database with the schema in it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const server = await startServer();
-  const prefix = `hathi_test_${randomBytes(4).toString("hex")}`;
+  if (server.isLocal) await dropLeftovers(server.url);
+  const prefix = `hathi_test_${process.pid}_${randomBytes(3).toString("hex")}`;
   await makeTemplate(server.url, `${prefix}_template`);
   project.provide("postgres", { url: server.url, prefix });
   return async () => {
@@ -26,9 +27,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
 }
 
-async function startServer(): Promise<{ url: string; stop(): Promise<void> }> {
+async function startServer(): Promise<{ url: string; isLocal: boolean; stop(): Promise<void> }> {
   const given = process.env.TEST_DATABASE_URL;
-  if (given) return { url: given, stop: async () => undefined };
+  if (given) return { url: given, isLocal: false, stop: async () => undefined };
   const version = process.env.POSTGRES_VERSION || undefined;
   // A fixed folder: runs at the same time share the server, and one that was killed leaves nothing behind for good.
   const embedded = await startEmbedded({
@@ -38,7 +39,7 @@ async function startServer(): Promise<{ url: string; stop(): Promise<void> }> {
     nativeDir: version ? fileURLToPath(new URL("../postgres", import.meta.url)) : undefined,
     settings: { max_connections: 300 },
   });
-  return { url: embedded.connectionString, stop: async () => void (await embedded.stop()) };
+  return { url: embedded.connectionString, isLocal: true, stop: async () => void (await embedded.stop()) };
 }
 
 async function makeTemplate(serverUrl: string, name: string): Promise<void> {
@@ -63,6 +64,26 @@ async function dropDatabases(serverUrl: string, prefix: string): Promise<void> {
     );
     for (const { datname } of rows) await client.query(`drop database if exists ${datname} with (force)`);
   });
+}
+
+/** What killed runs could not drop themselves. */
+async function dropLeftovers(serverUrl: string): Promise<void> {
+  const names = await withClient(serverUrl, async (client) => {
+    const { rows } = await client.query<{ datname: string }>("select datname from pg_database");
+    return rows.map(({ datname }) => datname);
+  });
+  const prefixes = new Set(names.flatMap((name) => /^hathi_test_\d+_/.exec(name)?.[0] ?? []));
+  for (const prefix of prefixes) {
+    if (!isAlive(Number(prefix.split("_")[2]))) await dropDatabases(serverUrl, prefix);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
 }
 
 async function withClient<T>(url: string, callback: (client: pg.Client) => Promise<T>): Promise<T> {
