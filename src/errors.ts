@@ -42,15 +42,40 @@ export class ShutdownError extends HathiError {
   readonly code = "SHUTDOWN";
 }
 
+/** A lifecycle hook said no, or something that nobody understands. */
+export class HookError extends HathiError {
+  readonly code = "HOOK";
+}
+
+/** A `beforeJobSchedule` hook decided that this job is not to be added; nothing was written. */
+export class JobSkippedError extends HathiError {
+  readonly code = "JOB_SKIPPED";
+  readonly identifier: string;
+
+  constructor(identifier: string) {
+    super(`A job for '${identifier}' was not added: a 'beforeJobSchedule' hook skipped it.`);
+    this.identifier = identifier;
+  }
+}
+
 /** A task may throw anything; from here on it is an Error with a message. */
 export function toError(thrown: unknown): Error {
   if (thrown instanceof Error) return thrown;
   if (typeof thrown === "object" && thrown !== null && "message" in thrown && typeof thrown.message === "string") {
     return new Error(thrown.message, { cause: thrown });
   }
-  return new Error(typeof thrown === "string" && thrown !== "" ? thrown : `Non-error thrown: ${String(thrown)}`, {
+  return new Error(typeof thrown === "string" && thrown !== "" ? thrown : `Non-error thrown: ${describe(thrown)}`, {
     cause: thrown,
   });
+}
+
+/** Some values cannot even be turned into text. */
+function describe(thrown: unknown): string {
+  try {
+    return String(thrown);
+  } catch {
+    return typeof thrown;
+  }
 }
 
 export function unreachable(value: never): never {

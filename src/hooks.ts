@@ -2,6 +2,7 @@ import type { Stats } from "node:fs";
 import type { AsyncHooks, CallbackOrDescriptor, Middleware, MiddlewareHandlers } from "graphile-config";
 import type { PoolClient } from "pg";
 import type { WorkerEvents } from "./events.ts";
+import type { HooksInput } from "./hook-registry.ts";
 import type { Logger } from "./logger.ts";
 import type { EnhancedWithPgClient, PromiseOrDirect, Task, TaskList } from "./task.ts";
 import type { Worker, WorkerPool } from "./worker.ts";
@@ -101,6 +102,8 @@ declare global {
       worker?: {
         middleware?: MiddlewareHandlers<WorkerMiddleware>;
         hooks?: { [Name in keyof WorkerHooks]?: CallbackOrDescriptor<WorkerHooks[Name]> };
+        /** Hooks along a job's way, as the option `hooks` takes them; called before those of the option. */
+        lifecycle?: HooksInput;
       };
     }
   }

@@ -31,6 +31,8 @@ export { parseCrontab } from "./cron/parse-crontab.ts";
 export {
   ConfigError,
   HathiError,
+  HookError,
+  JobSkippedError,
   JobSpecError,
   SchemaTooNewError,
   SchemaTooOldError,
@@ -45,6 +47,7 @@ export type {
   WorkerEventMap,
   WorkerEvents,
 } from "./events.ts";
+export { type HookPlugin, HookRegistry, type HooksInput, makeHooks } from "./hook-registry.ts";
 export type { FileDetails, WorkerPluginBaseContext, WorkerPluginContext, Writeable } from "./hooks.ts";
 export type {
   AddJobFunction,
@@ -56,6 +59,23 @@ export type {
   JobKeyMode,
   TaskSpec,
 } from "./job.ts";
+export type {
+  Failure,
+  HookContext,
+  HookName,
+  HookResult,
+  InterceptorContexts,
+  InterceptorName,
+  InterruptionReason,
+  JobChange,
+  JobRecoveryResult,
+  JobScheduleResult,
+  LifecycleHook,
+  LifecycleHooks,
+  ObserverContexts,
+  ObserverName,
+  ShutdownReason,
+} from "./lifecycle.ts";
 export { consoleLogFactory, type LogFunctionFactory, Logger, type LogLevel, type LogScope } from "./logger.ts";
 export { addJobAdhoc, quickAddJob } from "./runner/add-job-adhoc.ts";
 export type { CompiledSharedOptions } from "./runner/compile.ts";

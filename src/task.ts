@@ -2,6 +2,13 @@ import type { PoolClient, QueryResult, QueryResultRow } from "pg";
 import type { AddJobFunction, AddJobsFunction, Job, PayloadOf, TaskName } from "./job.ts";
 import type { Logger } from "./logger.ts";
 
+declare global {
+  namespace GraphileWorker {
+    /** Merge the type of your own state into this: that is what `helpers.context` and hooks then have. */
+    interface Context {}
+  }
+}
+
 export type PromiseOrDirect<T> = Promise<T> | T;
 
 /** Lends a client to the callback and takes it back when the callback has settled. */
@@ -31,6 +38,8 @@ export interface JobHelpers extends Helpers {
   abortSignal: AbortSignal;
   /** Rejects when `abortSignal` aborts; made for `Promise.race`. */
   abortPromise: Promise<never>;
+  /** Your own state: the option `context`, typed by merging `GraphileWorker.Context`. Empty if none was given. */
+  context: GraphileWorker.Context;
   /** @deprecated Use `logger.debug`. */
   debug: (format: string, ...parameters: unknown[]) => void;
 }

@@ -1,3 +1,5 @@
+import type { HooksInput } from "../hook-registry.ts";
+
 /** How jobs of a dead worker are found and given back. */
 export interface RecoveryOptions {
   /** Milliseconds between signs of life. */
@@ -37,7 +39,7 @@ export interface ExtraOptions extends RecoveryOptions {
   /** Recovers the jobs of workers that died; `true`, or settings (which switch it on). */
   recovery?: boolean | RecoveryOptions;
   /** Your own state, handed to every task as `helpers.context`. */
-  context?: object;
-  /** Functions to call along a job's way. */
-  hooks?: object;
+  context?: GraphileWorker.Context;
+  /** Functions to call along a job's way: by name, as a registry (`makeHooks`), as plugins, or an array of these. */
+  hooks?: HooksInput;
 }

@@ -72,4 +72,4 @@ export interface WorkerOptions extends WorkerSharedOptions {
 }
 
 /** For `makeWorkerUtils`, `addJobAdhoc` and `runMigrations`. */
-export interface WorkerUtilsOptions extends SharedOptions {}
+export interface WorkerUtilsOptions extends SharedOptions, Pick<ExtraOptions, "hooks" | "context"> {}

@@ -36,7 +36,7 @@ export interface Settings extends Readonly<Defaulted> {
   readonly acceptedFlags: readonly string[] | undefined;
   readonly recovery: RecoverySettings | false;
   /** The user's own state, for `helpers.context`. */
-  readonly context: object | undefined;
+  readonly context: GraphileWorker.Context | undefined;
   /** The option `hooks`. */
   readonly lifecycleHooks: ExtraOptions["hooks"];
 }

@@ -8,7 +8,9 @@ import { BREAKING_MIGRATIONS, MAX_MIGRATION } from "../db/adopt.ts";
 import { quoteIdentifier } from "../db/statement.ts";
 import { ConfigError } from "../errors.ts";
 import { type Emit, makeEmit, type WorkerEvents } from "../events.ts";
+import { type HookLists, makeHooks } from "../hook-registry.ts";
 import type { WorkerPluginBaseContext, WorkerPluginContext } from "../hooks.ts";
+import { Lifecycle } from "../lifecycle-hooks.ts";
 import { defaultLogger, type LogScope } from "../logger.ts";
 import { version } from "../version.ts";
 import { builtInPlugins } from "./worker-preset.ts";
@@ -19,6 +21,8 @@ export interface CompiledSharedOptions<T extends object = SharedOptions> extends
   /** What hooks and events are handed. */
   readonly ctx: WorkerPluginContext;
   readonly emit: Emit;
+  /** The hooks along a job's way: those of plugins, then those of the option. */
+  readonly lifecycle: Lifecycle;
   /** The options as they were given. */
   readonly _rawOptions: T;
 }
@@ -98,12 +102,20 @@ function initialise<T extends SharedOptions>(
     const emit = makeEmit(base.events, ctx, (error, name) => {
       base.logger.error(`A listener of '${name}' threw; this changes nothing else: ${String(error)}`, { error });
     });
-    return { ...ctx, ctx, settings, emit, _rawOptions: options };
+    const lifecycle = new Lifecycle(collectHooks(base, settings), base.logger, settings.context);
+    return { ...ctx, ctx, settings, emit, lifecycle, _rawOptions: options };
   });
   if (typeof compiled !== "object" || compiled === null) {
     throw new ConfigError("An 'init' middleware returned nothing: it must return what its next() gave.");
   }
   return compiled as CompiledSharedOptions<T>;
+}
+
+function collectHooks({ resolvedPreset }: WorkerPluginBaseContext, { lifecycleHooks }: Settings): HookLists {
+  const hooks = makeHooks();
+  for (const { worker } of resolvedPreset.plugins ?? []) if (worker?.lifecycle) hooks.use(worker.lifecycle);
+  if (lifecycleHooks) hooks.use(lifecycleHooks);
+  return hooks.take();
 }
 
 function runInitHooks({ hooks, ctx, logger }: CompiledSharedOptions<object>): void {

@@ -13,7 +13,7 @@ export interface HelperSources {
   readonly addJobs: AddJobsFunction;
   readonly getQueueNameBatchDelay: number;
   /** The user's own state. */
-  readonly context: object | undefined;
+  readonly context: GraphileWorker.Context | undefined;
 }
 
 export type MakeHelpers = (
@@ -25,7 +25,7 @@ export type MakeHelpers = (
 
 /** Prepares what is the same for all jobs of a pool, so that each job pays only for its own part. */
 export function makeJobHelpers(sources: HelperSources): MakeHelpers {
-  const { database, addJob, addJobs, context } = sources;
+  const { database, addJob, addJobs, context = {} } = sources;
   const { withPgClient } = database;
   const queueNames = new QueueNames(database, sources.getQueueNameBatchDelay);
   const query: JobHelpers["query"] = (text, values) => withPgClient((client) => client.query(text, values));
@@ -40,7 +40,7 @@ export function makeJobHelpers(sources: HelperSources): MakeHelpers {
       addJobs,
       abortSignal,
       abortPromise,
-      ...(context && { context }),
+      context,
       getQueueName: (queueId = job.job_queue_id) =>
         queueId === null || queueId === undefined ? null : queueNames.get(queueId),
       // Made when it is first looked at: most jobs never log.
