@@ -1,5 +1,6 @@
 import type { Database } from "../db/database.ts";
 import { addJobs } from "../db/statements/add-jobs.ts";
+import { addPlainJobs, collectNames } from "../db/statements/add-plain-jobs.ts";
 import type { NewJob } from "../db/statements/new-job.ts";
 import { JobSpecError } from "../errors.ts";
 import type { AddJobsFunction, Job } from "../job.ts";
@@ -30,8 +31,42 @@ export async function writeJobs(
   jobs: readonly NewJob[],
   preserveRunAt: boolean,
 ): Promise<Job[]> {
+  if (jobs.length === 0) return [];
+  if (jobs.every(({ jobKey }) => jobKey === null)) return await writePlainJobs(database, jobs);
   const rows = await database.run(addJobs, { jobs, preserveRunAt });
   return rows.map((row, index) => ({ ...row, task_identifier: jobs[index]!.identifier }));
+}
+
+/** A job without a key is always a new row, so most of it is known here and need not come back. */
+async function writePlainJobs(database: Pick<Database, "run">, jobs: readonly NewJob[]): Promise<Job[]> {
+  const tasks = collectNames(jobs.map(({ identifier }) => identifier));
+  const queues = collectNames(jobs.map(({ queueName }) => queueName));
+  const [added] = await database.run(addPlainJobs, { jobs, tasks, queues });
+  const { ids, task_ids, queue_ids, added_at } = added!;
+  return ids.split(",").map((id, index) => {
+    const job = jobs[index]!;
+    const queuePosition = queues.positions[index] ?? null;
+    return {
+      id,
+      job_queue_id: queuePosition === null ? null : queue_ids![queuePosition - 1]!,
+      task_id: task_ids[tasks.positions[index]! - 1]!,
+      payload: job.payload === null ? {} : JSON.parse(job.payload),
+      priority: job.priority ?? 0,
+      run_at: new Date(job.runAt ?? added_at),
+      attempts: 0,
+      max_attempts: job.maxAttempts ?? 25,
+      last_error: null,
+      created_at: new Date(added_at),
+      updated_at: new Date(added_at),
+      key: null,
+      locked_at: null,
+      locked_by: null,
+      revision: 0,
+      flags: job.flags && Object.fromEntries(job.flags.map((flag) => [flag, true as const])),
+      is_available: true,
+      task_identifier: job.identifier,
+    };
+  });
 }
 
 function toListedJob(spec: Record<string, unknown>, useNodeTime: boolean): NewJob & CheckedSpec {

@@ -10,12 +10,43 @@ create table graphile_worker._hathi_cron_jobs (
 );
 alter table graphile_worker._hathi_cron_jobs enable row level security;
 
+create table graphile_worker._hathi_former_workers (
+  id text not null,
+  left_at timestamp with time zone not null default now(),
+  constraint _hathi_former_workers_pkey PRIMARY KEY (id)
+);
+alter table graphile_worker._hathi_former_workers enable row level security;
+
+create table graphile_worker._hathi_job_crashes (
+  job_id bigint not null,
+  attempt smallint not null,
+  crashes integer not null,
+  constraint _hathi_job_crashes_pkey PRIMARY KEY (job_id)
+);
+alter table graphile_worker._hathi_job_crashes enable row level security;
+
 create table graphile_worker._hathi_migrations (
   id integer not null,
   name text not null,
   ts timestamp with time zone not null default now(),
   constraint _hathi_migrations_pkey PRIMARY KEY (id)
 );
+
+create table graphile_worker._hathi_sweeps (
+  id boolean not null default true,
+  swept_at timestamp with time zone not null,
+  constraint _hathi_sweeps_id_check CHECK (id),
+  constraint _hathi_sweeps_pkey PRIMARY KEY (id)
+);
+alter table graphile_worker._hathi_sweeps enable row level security;
+
+create table graphile_worker._hathi_worker_lines (
+  id text not null,
+  lost_at timestamp with time zone,
+  constraint _hathi_worker_lines_id_fkey FOREIGN KEY (id) REFERENCES graphile_worker._private_workers(id) ON DELETE CASCADE,
+  constraint _hathi_worker_lines_pkey PRIMARY KEY (id)
+);
+alter table graphile_worker._hathi_worker_lines enable row level security;
 
 create table graphile_worker._private_job_queues (
   id integer not null generated always as identity (sequence name graphile_worker.job_queues_id_seq),
@@ -77,6 +108,15 @@ create table graphile_worker._private_tasks (
 );
 alter table graphile_worker._private_tasks enable row level security;
 
+create table graphile_worker._private_workers (
+  id text not null,
+  last_heartbeat_at timestamp with time zone not null,
+  started_at timestamp with time zone not null default now(),
+  metadata jsonb,
+  constraint _private_workers_pkey PRIMARY KEY (id)
+);
+alter table graphile_worker._private_workers enable row level security;
+
 create table graphile_worker.migrations (
   id integer not null,
   ts timestamp with time zone not null default now(),
@@ -91,6 +131,8 @@ CREATE INDEX _hathi_jobs_by_queue ON graphile_worker._private_jobs USING btree (
 CREATE INDEX _hathi_jobs_by_task ON graphile_worker._private_jobs USING btree (task_id, priority, run_at, id) WHERE (is_available AND (job_queue_id IS NULL));
 
 CREATE INDEX _hathi_jobs_in_order ON graphile_worker._private_jobs USING btree (priority, run_at, id) INCLUDE (task_id, job_queue_id) WHERE is_available;
+
+CREATE INDEX _private_workers_last_heartbeat_at_idx ON graphile_worker._private_workers USING btree (last_heartbeat_at);
 
 CREATE INDEX jobs_main_index ON graphile_worker._private_jobs USING btree (priority, run_at) INCLUDE (id, task_id, job_queue_id) WHERE (is_available = true);
 
@@ -165,6 +207,45 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_add_jobs(task_names text[], job_tasks integer[], queue_names text[], job_queues integer[], payloads text[], run_ats timestamp with time zone[], max_attempts smallint[], priorities smallint[], flags text[], OUT ids text, OUT task_ids integer[], OUT queue_ids integer[], OUT added_at timestamp with time zone)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $hathi$
+begin
+  added_at := now();
+  task_ids := array(
+    select graphile_worker._hathi_task_id(name) from unnest(task_names) with ordinality as task (name, nth) order by nth
+  );
+  if queue_names is not null then
+    insert into graphile_worker._private_job_queues (queue_name)
+      select name
+      from unnest(queue_names) as name
+      where not exists (select from graphile_worker._private_job_queues as known where known.queue_name = name)
+      order by name
+      on conflict do nothing;
+    queue_ids := array(
+      select queue.id
+      from unnest(queue_names) with ordinality as wanted (name, nth)
+      left join graphile_worker._private_job_queues as queue on queue.queue_name = wanted.name
+      order by wanted.nth
+    );
+  end if;
+
+  with inserted as (
+    insert into graphile_worker._private_jobs
+      (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
+    select queue_ids[spec.queue], task_ids[spec.task], spec.payload::json, coalesce(spec.run_at, added_at),
+      coalesce(spec.max_attempts, 25::smallint), coalesce(spec.priority, 0::smallint), spec.flags::jsonb
+    from unnest(
+      job_tasks, job_queues, payloads, run_ats, _hathi_add_jobs.max_attempts, priorities, _hathi_add_jobs.flags
+    ) as spec (task, queue, payload, run_at, max_attempts, priority, flags)
+    returning id
+  )
+  select string_agg(inserted.id::text, ',') into ids from inserted;
+  perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || cardinality(job_tasks) || '}');
+end;
+$hathi$;
+
 create function graphile_worker._hathi_check_spec(identifier text, queue_name text, job_key text, max_attempts integer)
  RETURNS void
  LANGUAGE plpgsql
@@ -190,7 +271,7 @@ begin
 end;
 $hathi$;
 
-create function graphile_worker._hathi_claim_jobs(pool_id text, task_ids integer[], wanted integer, per_queue integer, forbidden text[], accepted text[], clock timestamp with time zone, floor_priorities smallint[], floor_run_ats timestamp with time zone[], floor_ids bigint[], off_order boolean, relaxed boolean, OUT jobs json, OUT due_in_ms double precision, OUT reached json, OUT polluted boolean, OUT contended boolean)
+create function graphile_worker._hathi_claim_jobs(pool_id text, task_ids integer[], wanted integer, per_queue integer, forbidden text[], accepted text[], clock timestamp with time zone, floor_priorities smallint[], floor_run_ats timestamp with time zone[], floor_ids bigint[], off_order boolean, relaxed boolean, OUT jobs text, OUT due_in_ms double precision, OUT reached text, OUT polluted boolean, OUT contended boolean)
  RETURNS record
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -206,6 +287,8 @@ AS $hathi$
 declare
   instant timestamptz := coalesce(clock, now());
   level integer;
+  next_level integer;
+  next_mark integer;
   room integer := wanted;
   size integer;
   spare integer := wanted * 3 + 500;
@@ -234,12 +317,16 @@ begin
 
   level := -32769;
   while room > 0 and not off_order and not polluted loop
-    select job.priority into level
+    -- The next priority that has a mark, or one without that comes before it. Looking for rows in a marked one would step over
+    -- everything that was finished there and is not vacuumed yet.
+    select min(priority) into next_mark from unnest(floor_priorities) as priority where priority > level;
+    select job.priority into next_level
     from graphile_worker._private_jobs as job
-    where job.is_available and job.priority > level
+    where job.is_available and job.priority > level and job.priority < coalesce(next_mark, 32768)
     order by job.priority
     limit 1;
-    exit when not found;
+    level := coalesce(next_level, next_mark);
+    exit when level is null;
 
     nth := array_position(floor_priorities, level::smallint);
     from_run_at := coalesce(floor_run_ats[nth], '-infinity');
@@ -283,7 +370,8 @@ begin
           select candidate.ctid
           from graphile_worker._private_jobs as candidate
           where candidate.ctid = any (piece.rows[1:room])
-            and candidate.is_available
+            and candidate.locked_at is null
+            and candidate.attempts < candidate.max_attempts
             and candidate.job_queue_id is null
             and candidate.run_at <= instant
             and candidate.task_id = any (task_ids)
@@ -435,15 +523,19 @@ begin
         job.last_error, job.created_at, job.updated_at, job.key, job.revision, job.flags
     )
     select
-      json_agg(
-        json_build_array(
-          claimed.id::text, claimed.job_queue_id, claimed.task_id, claimed.payload, claimed.priority,
-          date_part('epoch', claimed.run_at), claimed.attempts, claimed.max_attempts, claimed.last_error,
-          date_part('epoch', claimed.created_at), date_part('epoch', claimed.updated_at), claimed.key, claimed.revision,
-          claimed.flags
-        )
-        order by claimed.priority, claimed.run_at, claimed.id
-      ),
+      '[' || string_agg(
+        -- Written out by hand: json_build_array looks up the type of every value of every row, which costs several times more.
+        -- Times are text, since they may be infinite.
+        concat(
+          '["', claimed.id, '",', coalesce(claimed.job_queue_id::text, 'null'), ',', claimed.task_id, ',', claimed.payload, ',',
+          claimed.priority, ',"', date_part('epoch', claimed.run_at), '",', claimed.attempts, ',', claimed.max_attempts, ',',
+          case when claimed.last_error is null then 'null' else to_json(claimed.last_error)::text end, ',"',
+          date_part('epoch', claimed.created_at), '","', date_part('epoch', claimed.updated_at), '",',
+          case when claimed.key is null then 'null' else to_json(claimed.key)::text end, ',', claimed.revision, ',',
+          coalesce(claimed.flags::text, 'null'), ']'
+        ),
+        ',' order by claimed.priority, claimed.run_at, claimed.id
+      ) || ']',
       array_agg(distinct claimed.job_queue_id) filter (where claimed.job_queue_id is not null)
     into jobs, mine
     from claimed;
@@ -455,12 +547,12 @@ begin
     end if;
   end if;
 
-  reached := array_to_json(marks);
+  reached := array_to_json(marks)::text;
 
   if room > 0 then
     -- Somebody holds the row of a queue, but not the queue: a claim in progress. Worth another look very soon.
     contended := exists (
-      select from graphile_worker._private_job_queues where id = any (refused) and is_available and per_queue > 1
+      select from graphile_worker._private_job_queues where id = any (refused) and is_available
     );
 
     level := -32769;
@@ -539,6 +631,54 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_find_dead_workers(threshold interval, resilience double precision, resilient_flags text[], grace interval, with_orphans boolean)
+ RETURNS TABLE(worker_id text, reason text, last_heartbeat_at timestamp with time zone, metadata jsonb)
+ LANGUAGE plpgsql
+AS $hathi$
+#variable_conflict use_column
+declare
+  candidate record;
+  is_lost boolean;
+begin
+  -- One whose row is locked is giving a sign of life right now.
+  for candidate in
+    select worker.id, worker.last_heartbeat_at as beat_at, worker.metadata, line.lost_at
+    from graphile_worker._private_workers as worker
+    left join graphile_worker._hathi_worker_lines as line on line.id = worker.id
+    where worker.last_heartbeat_at < now() - threshold or line.lost_at <= now() - grace
+    order by worker.id
+    for update of worker skip locked
+  loop
+    is_lost := candidate.lost_at <= now() - grace
+      and pg_try_advisory_xact_lock_shared(graphile_worker._hathi_line_key(candidate.id));
+    continue when not coalesce(is_lost, false) and candidate.beat_at >= now() - threshold;
+    perform 1
+    from graphile_worker._private_jobs as job
+    cross join unnest(resilient_flags) as flag
+    where job.locked_by = candidate.id
+      and job.flags ? flag
+      and job.flags -> flag not in ('false'::jsonb, 'null'::jsonb, '0'::jsonb, '""'::jsonb)
+    limit 1;
+    if found and candidate.beat_at >= now() - threshold * resilience then
+      -- From here on only its beats count; it takes its line up again when it comes back.
+      delete from graphile_worker._hathi_worker_lines where id = candidate.id;
+      continue;
+    end if;
+    worker_id := candidate.id;
+    reason := case when is_lost then 'lost' else 'silent' end;
+    last_heartbeat_at := candidate.beat_at;
+    metadata := candidate.metadata;
+    return next;
+  end loop;
+
+  if with_orphans then
+    return query
+      select orphan.worker_id, 'orphan', null::timestamptz, null::jsonb
+      from graphile_worker.list_orphan_locked_workers(threshold) as orphan;
+  end if;
+end;
+$hathi$;
+
 create function graphile_worker._hathi_flags(flags text[])
  RETURNS jsonb
  LANGUAGE sql
@@ -573,6 +713,14 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_line_key(worker_id text)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+AS $hathi$
+  select hashtextextended('hathi worker ' || worker_id, 0);
+$hathi$;
+
 create function graphile_worker._hathi_lock_jobs(rows tid[], row_queues integer[], room integer, per_queue integer, task_ids integer[], instant timestamp with time zone, INOUT mine integer[], INOUT refused integer[], OUT locked tid[])
  RETURNS record
  LANGUAGE plpgsql
@@ -581,48 +729,53 @@ declare
   unseen integer[];
   won integer[];
 begin
-  select array_agg(distinct queue_id) into unseen
-  from unnest(row_queues) as queue_id
-  where queue_id is not null and queue_id <> all (mine) and queue_id <> all (refused);
+  select array_agg(queue_id) into unseen
+  from (
+    select distinct queue_id from unnest(row_queues) as queue_id where queue_id is not null
+    except select unnest(mine)
+    except select unnest(refused)
+  ) as fresh;
 
   if unseen is not null then
-    select array_agg(queue.id) into won
+    select coalesce(array_agg(queue.id), '{}') into won
     from (
       select id
       from graphile_worker._private_job_queues
       where id = any (unseen) and is_available
-      order by id
       for update skip locked
     ) as queue;
-    won := coalesce(won, '{}');
     mine := mine || won;
-    refused := refused || array(select id from unnest(unseen) as id where id <> all (won));
+    if cardinality(won) < cardinality(unseen) then
+      refused := refused || array(select unnest(unseen) except select unnest(won));
+    end if;
   end if;
 
-  -- The conditions stand here again because a row may have changed since it was read.
-  select array_agg(job.ctid) into locked
+  -- The conditions stand here again because a row may have changed since it was read. `is_available` is spelt out, so that no
+  -- partial index looks like a better way to the rows than their addresses.
+  select coalesce(array_agg(job.ctid), '{}') into locked
   from (
     select candidate.ctid
-    from graphile_worker._private_jobs as candidate
-    where candidate.ctid = any (array(
-        select considered.tid
-        from (
-          select entry.tid, entry.position, entry.queue_id,
-            row_number() over (partition by entry.queue_id order by entry.position) as nth
-          from unnest(rows, row_queues) with ordinality as entry (tid, queue_id, position)
-        ) as considered
-        where considered.queue_id is null
-          or (considered.queue_id = any (mine) and considered.nth <= per_queue)
-        order by considered.position
-        limit room
-      ))
-      and candidate.is_available
+    from (
+      select entry.tid, entry.queue_id
+      from (
+        select entry.tid, entry.position, entry.queue_id,
+          row_number() over (partition by entry.queue_id order by entry.position) as nth
+        from unnest(rows, row_queues) with ordinality as entry (tid, queue_id, position)
+      ) as entry
+      where entry.queue_id is null
+        or (entry.nth <= per_queue and entry.queue_id <> all (refused))
+      order by entry.position
+      limit room
+    ) as wanted
+    join graphile_worker._private_jobs as candidate
+      on candidate.ctid = wanted.tid
+      and candidate.job_queue_id is not distinct from wanted.queue_id
+    where candidate.locked_at is null
+      and candidate.attempts < candidate.max_attempts
       and candidate.run_at <= instant
       and candidate.task_id = any (task_ids)
-      and (candidate.job_queue_id is null or candidate.job_queue_id = any (mine))
-    for update skip locked
+    for update of candidate skip locked
   ) as job;
-  locked := coalesce(locked, '{}');
 
   -- One job of each queue is all that was wanted, and it is taken.
   if per_queue = 1 then
@@ -667,6 +820,100 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_recover_jobs(worker_ids text[], delay interval, max_crashes integer, kept bigint[])
+ RETURNS TABLE(job_id bigint, worker_id text, is_suspect boolean)
+ LANGUAGE plpgsql
+AS $hathi$
+#variable_conflict use_column
+declare
+  held bigint[];
+  owners text[];
+  suspects bigint[];
+begin
+  -- The rows are locked first, so that a retirement that is under way is waited for and then seen.
+  select array_agg(job.id), array_agg(job.locked_by) into held, owners
+  from (
+    select id, locked_by
+    from graphile_worker._private_jobs
+    where locked_by = any (worker_ids) and id <> all (kept)
+    order by id
+    for update
+  ) as job;
+
+  if held is not null then
+    -- Of what a worker held, it can have started as many as it has slots, in the order of its claims and one of each queue.
+    -- The rest waited in its buffer and is above suspicion.
+    insert into graphile_worker._hathi_job_crashes as crash (job_id, attempt, crashes)
+    select started.id, started.attempts, 1
+    from (
+      select head.id, head.attempts, head.locked_by,
+        row_number() over (
+          partition by head.locked_by order by head.locked_at, head.priority, head.run_at, head.id
+        ) as nth
+      from (
+        select job.*,
+          row_number() over (
+            partition by job.locked_by, coalesce(job.job_queue_id, -job.id)
+            order by job.locked_at, job.priority, job.run_at, job.id
+          ) as nth_of_queue
+        from graphile_worker._private_jobs as job
+        where job.id = any (held)
+      ) as head
+      where head.nth_of_queue = 1
+    ) as started
+    join graphile_worker._private_workers as worker on worker.id = started.locked_by
+    where started.nth <= case
+      when jsonb_typeof(worker.metadata -> 'concurrency') = 'number' then (worker.metadata ->> 'concurrency')::numeric
+    end
+    on conflict (job_id) do update set
+      attempt = excluded.attempt,
+      crashes = case when crash.attempt = excluded.attempt then crash.crashes + 1 else 1 end;
+
+    with guilty as (
+      delete from graphile_worker._hathi_job_crashes as crash
+      where crash.job_id = any (held) and crash.crashes >= max_crashes
+      returning crash.job_id
+    )
+    select array_agg(guilty.job_id) into suspects from guilty;
+    delete from graphile_worker._hathi_job_crashes as crash
+    where not exists (select from graphile_worker._private_jobs as job where job.id = crash.job_id);
+
+    update graphile_worker._private_jobs as job
+    set
+      attempts = case
+        when exists (select from graphile_worker._private_job_retirements as retired where retired.id = job.id)
+          then job.attempts
+        when job.id = any (suspects) then job.max_attempts
+        else greatest(0, job.attempts - 1)
+      end,
+      run_at = greatest(job.run_at, now() + delay),
+      last_error = case
+        when job.id = any (suspects) then format(
+          'The worker died while this job was running, %s times in a row. The job was failed for good, so that it '
+            || 'cannot take more workers down; find the cause, then reschedule it.', max_crashes)
+        else 'Job recovered after worker interruption'
+      end,
+      updated_at = now(),
+      locked_by = null,
+      locked_at = null
+    where job.id = any (held);
+    perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || cardinality(held) || '}');
+  end if;
+
+  update graphile_worker._private_job_queues as queue
+  set locked_by = null, locked_at = null
+  where queue.locked_by = any (worker_ids)
+    and not exists (
+      select from graphile_worker._private_jobs as job
+      where job.id = any (kept) and job.job_queue_id = queue.id and job.locked_by = queue.locked_by
+    );
+
+  return query
+    select entry.id, entry.owner, coalesce(entry.id = any (suspects), false)
+    from unnest(held, owners) as entry (id, owner);
+end;
+$hathi$;
+
 create function graphile_worker._hathi_release_queues(pool_id text, queue_ids integer[])
  RETURNS void
  LANGUAGE plpgsql
@@ -677,6 +924,17 @@ begin
     set locked_by = null, locked_at = null
     where id = any (queue_ids) and locked_by = pool_id;
   end if;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_remember_worker()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $hathi$
+begin
+  insert into graphile_worker._hathi_former_workers (id) values (old.id)
+  on conflict (id) do update set left_at = now();
+  return null;
 end;
 $hathi$;
 
@@ -737,6 +995,28 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_watch_lines(grace interval)
+ RETURNS double precision
+ LANGUAGE plpgsql
+AS $hathi$
+declare
+  line record;
+  first_lost timestamptz;
+begin
+  for line in select id, lost_at from graphile_worker._hathi_worker_lines order by id loop
+    if pg_try_advisory_xact_lock_shared(graphile_worker._hathi_line_key(line.id)) then
+      if line.lost_at is null then
+        update graphile_worker._hathi_worker_lines set lost_at = now() where id = line.id and lost_at is null;
+      end if;
+      first_lost := least(first_lost, coalesce(line.lost_at, now()));
+    elsif line.lost_at is not null then
+      update graphile_worker._hathi_worker_lines set lost_at = null where id = line.id;
+    end if;
+  end loop;
+  return date_part('epoch', first_lost + grace - now()) * 1000;
+end;
+$hathi$;
+
 create function graphile_worker.add_job(identifier text, payload json DEFAULT NULL::json, queue_name text DEFAULT NULL::text, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, max_attempts integer DEFAULT NULL::integer, job_key text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, flags text[] DEFAULT NULL::text[], job_key_mode text DEFAULT 'replace'::text)
  RETURNS graphile_worker._private_jobs
  LANGUAGE plpgsql
@@ -771,7 +1051,10 @@ begin
       (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
     values (
       case when add_job.queue_name is not null then graphile_worker._hathi_queue_id(add_job.queue_name) end,
-      graphile_worker._hathi_task_id(add_job.identifier),
+      coalesce(
+        (select task.id from graphile_worker._private_tasks as task where task.identifier = add_job.identifier),
+        graphile_worker._hathi_task_id(add_job.identifier)
+      ),
       coalesce(add_job.payload, '{}'::json),
       coalesce(add_job.run_at, now()),
       coalesce(add_job.max_attempts::smallint, 25::smallint),
@@ -869,7 +1152,7 @@ begin
         (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
       select queue.id, task.id,
         coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
-        coalesce(spec.priority, 0::smallint), graphile_worker._hathi_flags(spec.flags)
+        coalesce(spec.priority, 0::smallint), case when spec.flags is not null then graphile_worker._hathi_flags(spec.flags) end
       from unnest(specs) with ordinality
         as spec (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, position)
       left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
@@ -890,7 +1173,7 @@ begin
       (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
     select queue.id, task.id,
       coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
-      coalesce(spec.priority, 0::smallint), graphile_worker._hathi_flags(spec.flags)
+      coalesce(spec.priority, 0::smallint), case when spec.flags is not null then graphile_worker._hathi_flags(spec.flags) end
     from unnest(specs) with ordinality
       as spec (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, position)
     left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
@@ -911,7 +1194,7 @@ begin
         (job_queue_id, task_id, payload, run_at, max_attempts, key, priority, flags)
       select queue.id, task.id,
         coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
-        spec.job_key, coalesce(spec.priority, 0::smallint), graphile_worker._hathi_flags(spec.flags)
+        spec.job_key, coalesce(spec.priority, 0::smallint), case when spec.flags is not null then graphile_worker._hathi_flags(spec.flags) end
       from unnest(specs) as spec
       left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
       left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
@@ -971,6 +1254,13 @@ AS $hathi$
   returning *;
 $hathi$;
 
+create function graphile_worker.delete_stale_workers(worker_ids text[])
+ RETURNS void
+ LANGUAGE sql
+AS $hathi$
+  delete from graphile_worker._private_workers where id = any (worker_ids);
+$hathi$;
+
 create function graphile_worker.force_unlock_workers(worker_ids text[])
  RETURNS void
  LANGUAGE sql
@@ -981,6 +1271,33 @@ AS $hathi$
   update graphile_worker._private_job_queues
   set locked_at = null, locked_by = null
   where locked_by = any (worker_ids);
+$hathi$;
+
+create function graphile_worker.list_orphan_locked_workers(sweep_threshold interval)
+ RETURNS TABLE(worker_id text)
+ LANGUAGE sql
+ STABLE
+AS $hathi$
+  select distinct lock.locked_by
+  from (
+    select job.locked_by, job.locked_at from graphile_worker._private_jobs as job where job.locked_at is not null
+    union all
+    select queue.locked_by, queue.locked_at from graphile_worker._private_job_queues as queue where queue.locked_at is not null
+  ) as lock
+  where lock.locked_at < now() - sweep_threshold
+    and not exists (select from graphile_worker._private_workers as worker where worker.id = lock.locked_by)
+    and (
+      lock.locked_at < now() - interval '4 hours'
+      or exists (select from graphile_worker._hathi_former_workers as former where former.id = lock.locked_by)
+    );
+$hathi$;
+
+create function graphile_worker.list_stale_workers(sweep_threshold interval)
+ RETURNS TABLE(worker_id text)
+ LANGUAGE sql
+ STABLE
+AS $hathi$
+  select worker.id from graphile_worker._private_workers as worker where worker.last_heartbeat_at < now() - sweep_threshold;
 $hathi$;
 
 create function graphile_worker.permanently_fail_jobs(job_ids bigint[], error_message text DEFAULT NULL::text)
@@ -995,6 +1312,13 @@ AS $hathi$
   where id = any (job_ids)
     and (locked_at is null or locked_at < now() - interval '4 hours')
   returning *;
+$hathi$;
+
+create function graphile_worker.recover_dead_worker_jobs(worker_ids text[], recovery_delay interval DEFAULT '00:00:00'::interval)
+ RETURNS integer
+ LANGUAGE sql
+AS $hathi$
+  select count(*)::integer from graphile_worker._hathi_recover_jobs(worker_ids, recovery_delay, null, '{}');
 $hathi$;
 
 create function graphile_worker.remove_job(job_key text)
@@ -1048,4 +1372,22 @@ AS $hathi$
     delete from graphile_worker._private_job_retirements where id in (select id from rescheduled)
   )
   select * from rescheduled;
+$hathi$;
+
+create function graphile_worker.worker_deregister(worker_id text)
+ RETURNS void
+ LANGUAGE sql
+AS $hathi$
+  delete from graphile_worker._private_workers where id = worker_deregister.worker_id;
+$hathi$;
+
+create function graphile_worker.worker_heartbeat(worker_id text, metadata json DEFAULT NULL::json)
+ RETURNS void
+ LANGUAGE sql
+AS $hathi$
+  insert into graphile_worker._private_workers as worker (id, last_heartbeat_at, metadata)
+  values (worker_heartbeat.worker_id, now(), worker_heartbeat.metadata::jsonb)
+  on conflict (id) do update set
+    last_heartbeat_at = excluded.last_heartbeat_at,
+    metadata = coalesce(excluded.metadata, worker.metadata);
 $hathi$;

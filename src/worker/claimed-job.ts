@@ -2,9 +2,10 @@ import type { ClaimedRow } from "../db/statements/claim-jobs.ts";
 import type { Job } from "../job.ts";
 
 /** Whole milliseconds, as the driver gives them; the half microsecond makes up for what floating point loses. */
-function toDate(seconds: number | string): Date {
-  // "Infinity" comes as text, since JSON has no such number.
-  if (typeof seconds === "string") return Number(seconds) as unknown as Date;
+function toDate(secondsText: string): Date {
+  const seconds = Number(secondsText);
+  // The driver gives infinite times as numbers, and so do we.
+  if (!Number.isFinite(seconds)) return seconds as unknown as Date;
   return new Date(Math.floor(seconds * 1000 + 0.0005));
 }
 

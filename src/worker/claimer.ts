@@ -1,4 +1,5 @@
 import type { Database } from "../db/database.ts";
+import { isAway, isRepeatable } from "../db/sqlstate.ts";
 import { type ClaimedRow, claimJobs, type Mark } from "../db/statements/claim-jobs.ts";
 import type { Job } from "../job.ts";
 import { backoffMs } from "../util/backoff.ts";
@@ -35,8 +36,10 @@ export interface ClaimerOptions {
 }
 
 const errorBackoff = { minMs: 200, maxMs: 5_000, factor: 1.5 };
-/** A claim that ran into another one: look again soon. */
-const contendedRestMs = 15;
+/** A claim that ran into another one: look again soon, and less often if the other does not let go. */
+const contendedBackoff = { minMs: 10, maxMs: 500, factor: 1.5 };
+/** How long a run that is to end waits until it looks whether it may. */
+const quietRestMs = 15;
 /** How long to stay off the head of the line after finding it full of jobs that are not for us. */
 const offOrderMs = 1_000;
 /** A run that is to end when the work is done does not wait for ever for a database, or for others to let go. */
@@ -57,6 +60,9 @@ export class Claimer {
   #errors = 0;
   #error: unknown;
   #isContended = false;
+  #contentions = 0;
+  /** Then the end of a job matters even if there is nothing to claim: it may be the end of all. */
+  #isOnce = false;
   #marks: readonly Mark[] = [];
   #fullLook = { at: 0, costMs: 0 };
   #offOrderUntil = 0;
@@ -73,7 +79,7 @@ export class Claimer {
 
   /** There may be room now. */
   wake(): void {
-    if (this.#isHungry) this.#pulse.nudge();
+    if (this.#isHungry || this.#isOnce) this.#pulse.nudge();
   }
 
   /** A job will be due then (by this process's clock). */
@@ -97,18 +103,19 @@ export class Claimer {
 
   /** Claims until a look finds nothing and `isQuiet` says that nothing more can come of what runs. */
   async runUntilEmpty(signal: AbortSignal, isQuiet: () => boolean): Promise<void> {
+    this.#isOnce = true;
     for (let contended = 0; !signal.aborted; ) {
       const room = this.#isHungry ? this.#options.room() : null;
       if (room) {
         await this.#claim(room);
-        if (this.#errors > maxErrorsWhenOnce) throw this.#error;
+        if (this.#errors > maxErrorsWhenOnce || (this.#errors > 0 && !willPass(this.#error))) throw this.#error;
       } else if (this.#errors > 0 || (this.#isContended && contended < maxContendedWhenOnce)) {
         contended++;
         await this.#pulse.wait(this.#lookAt - Date.now(), signal);
         this.#isHungry = true;
       } else if (isQuiet()) {
         if (!this.#isHungry) return;
-        await this.#pulse.wait(contendedRestMs, signal);
+        await this.#pulse.wait(quietRestMs, signal);
       } else {
         await this.#pulse.wait(this.#options.pollInterval(), signal);
       }
@@ -147,11 +154,17 @@ export class Claimer {
       const jobs = rows.map((row) => claimedJob(row, nameById.get(row[2])!, poolId, lockedAt));
 
       const isFull = jobs.length >= room.jobs;
-      this.#marks = isFull && result ? JSON.parse(result.reached) : [];
+      if (isFull && result) this.#remember(JSON.parse(result.reached), marks);
+      else this.#marks = [];
       if (result?.polluted) this.#offOrderUntil = now + offOrderMs;
-      this.#isHungry ||= isFull;
+      // Behind the marks there may be more: jobs that were passed over, or that came in after the last full look.
+      this.#isHungry ||= isFull || marks.length > 0;
       this.#isContended = result?.contended ?? false;
-      const restMs = this.#isContended ? contendedRestMs : (result?.due_in_ms ?? Infinity);
+      this.#contentions = this.#isContended ? this.#contentions + 1 : 0;
+      const restMs = Math.min(
+        this.#isContended ? backoffMs(contendedBackoff, this.#contentions - 1) : Infinity,
+        result?.due_in_ms ?? Infinity,
+      );
       this.#lookAt = now + Math.min(pollInterval(), restMs);
       this.#options.onClaimed(jobs, room.jobs, result?.jobs?.length ?? 0);
     } catch (error) {
@@ -164,6 +177,12 @@ export class Claimer {
     }
   }
 
+  /** Priorities that this look did not come to keep the marks they had. */
+  #remember(reached: readonly Mark[], before: readonly Mark[]): void {
+    const markByPriority = new Map([...before, ...reached].map((mark) => [mark[0], mark]));
+    this.#marks = [...markByPriority.values()];
+  }
+
   /**
    * Rows that are finished but not yet vacuumed cost a look as much as live ones, so a busy claimer starts where the last look
    * ended. What arrived behind that mark meanwhile is found by the next full look.
@@ -172,4 +191,8 @@ export class Claimer {
     const { at, costMs } = this.#fullLook;
     return now - at < costMs * fullLookShare ? this.#marks : [];
   }
+}
+
+function willPass(error: unknown): boolean {
+  return isAway(error) || isRepeatable(error);
 }

@@ -150,7 +150,7 @@ describe("adds that are in flight together", () => {
     expect(jobs.map((job) => job.payload)).toEqual(names.map((_, index) => ({ index })));
     expect(jobs.map((job) => job.priority)).toEqual(names.map((_, index) => index));
     expect(new Set(jobs.map((job) => job.id)).size).toBe(200);
-    expect(ran).toEqual(["add_jobs"]);
+    expect(ran).toEqual(["add_plain_jobs"]);
   });
 
   test("a lone add goes out alone, and keyed ones never wait for each other", async () => {

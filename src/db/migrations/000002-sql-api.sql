@@ -155,7 +155,7 @@ begin
         (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
       select queue.id, task.id,
         coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
-        coalesce(spec.priority, 0::smallint), graphile_worker._hathi_flags(spec.flags)
+        coalesce(spec.priority, 0::smallint), case when spec.flags is not null then graphile_worker._hathi_flags(spec.flags) end
       from unnest(specs) with ordinality
         as spec (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, position)
       left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
@@ -176,7 +176,7 @@ begin
       (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
     select queue.id, task.id,
       coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
-      coalesce(spec.priority, 0::smallint), graphile_worker._hathi_flags(spec.flags)
+      coalesce(spec.priority, 0::smallint), case when spec.flags is not null then graphile_worker._hathi_flags(spec.flags) end
     from unnest(specs) with ordinality
       as spec (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, position)
     left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
@@ -197,7 +197,7 @@ begin
         (job_queue_id, task_id, payload, run_at, max_attempts, key, priority, flags)
       select queue.id, task.id,
         coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
-        spec.job_key, coalesce(spec.priority, 0::smallint), graphile_worker._hathi_flags(spec.flags)
+        spec.job_key, coalesce(spec.priority, 0::smallint), case when spec.flags is not null then graphile_worker._hathi_flags(spec.flags) end
       from unnest(specs) as spec
       left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
       left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
@@ -247,6 +247,59 @@ begin
 end;
 $hathi$;
 
+-- What our library uses for jobs without a key, which it has checked itself. Names come once each, and jobs point to them by
+-- position; an array of nothing but nulls comes as null; back goes only what the caller cannot know. Looking up names for each
+-- job, and reading and sending whole rows, would take longer than writing them.
+create or replace function graphile_worker._hathi_add_jobs(
+  task_names text[],
+  job_tasks integer[],
+  queue_names text[],
+  job_queues integer[],
+  payloads text[],
+  run_ats timestamptz[],
+  max_attempts smallint[],
+  priorities smallint[],
+  flags text[],
+  out ids text,
+  out task_ids integer[],
+  out queue_ids integer[],
+  out added_at timestamptz
+) language plpgsql volatile as $hathi$
+begin
+  added_at := now();
+  task_ids := array(
+    select graphile_worker._hathi_task_id(name) from unnest(task_names) with ordinality as task (name, nth) order by nth
+  );
+  if queue_names is not null then
+    insert into graphile_worker._private_job_queues (queue_name)
+      select name
+      from unnest(queue_names) as name
+      where not exists (select from graphile_worker._private_job_queues as known where known.queue_name = name)
+      order by name
+      on conflict do nothing;
+    queue_ids := array(
+      select queue.id
+      from unnest(queue_names) with ordinality as wanted (name, nth)
+      left join graphile_worker._private_job_queues as queue on queue.queue_name = wanted.name
+      order by wanted.nth
+    );
+  end if;
+
+  with inserted as (
+    insert into graphile_worker._private_jobs
+      (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
+    select queue_ids[spec.queue], task_ids[spec.task], spec.payload::json, coalesce(spec.run_at, added_at),
+      coalesce(spec.max_attempts, 25::smallint), coalesce(spec.priority, 0::smallint), spec.flags::jsonb
+    from unnest(
+      job_tasks, job_queues, payloads, run_ats, _hathi_add_jobs.max_attempts, priorities, _hathi_add_jobs.flags
+    ) as spec (task, queue, payload, run_at, max_attempts, priority, flags)
+    returning id
+  )
+  select string_agg(inserted.id::text, ',') into ids from inserted;
+  perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || cardinality(job_tasks) || '}');
+end;
+$hathi$;
+
 create or replace function graphile_worker.add_job(
   identifier text,
   payload json default null,
@@ -288,7 +341,10 @@ begin
       (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
     values (
       case when add_job.queue_name is not null then graphile_worker._hathi_queue_id(add_job.queue_name) end,
-      graphile_worker._hathi_task_id(add_job.identifier),
+      coalesce(
+        (select task.id from graphile_worker._private_tasks as task where task.identifier = add_job.identifier),
+        graphile_worker._hathi_task_id(add_job.identifier)
+      ),
       coalesce(add_job.payload, '{}'::json),
       coalesce(add_job.run_at, now()),
       coalesce(add_job.max_attempts::smallint, 25::smallint),

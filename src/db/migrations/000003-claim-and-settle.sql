@@ -25,48 +25,53 @@ declare
   unseen integer[];
   won integer[];
 begin
-  select array_agg(distinct queue_id) into unseen
-  from unnest(row_queues) as queue_id
-  where queue_id is not null and queue_id <> all (mine) and queue_id <> all (refused);
+  select array_agg(queue_id) into unseen
+  from (
+    select distinct queue_id from unnest(row_queues) as queue_id where queue_id is not null
+    except select unnest(mine)
+    except select unnest(refused)
+  ) as fresh;
 
   if unseen is not null then
-    select array_agg(queue.id) into won
+    select coalesce(array_agg(queue.id), '{}') into won
     from (
       select id
       from graphile_worker._private_job_queues
       where id = any (unseen) and is_available
-      order by id
       for update skip locked
     ) as queue;
-    won := coalesce(won, '{}');
     mine := mine || won;
-    refused := refused || array(select id from unnest(unseen) as id where id <> all (won));
+    if cardinality(won) < cardinality(unseen) then
+      refused := refused || array(select unnest(unseen) except select unnest(won));
+    end if;
   end if;
 
-  -- The conditions stand here again because a row may have changed since it was read.
-  select array_agg(job.ctid) into locked
+  -- The conditions stand here again because a row may have changed since it was read. `is_available` is spelt out, so that no
+  -- partial index looks like a better way to the rows than their addresses.
+  select coalesce(array_agg(job.ctid), '{}') into locked
   from (
     select candidate.ctid
-    from graphile_worker._private_jobs as candidate
-    where candidate.ctid = any (array(
-        select considered.tid
-        from (
-          select entry.tid, entry.position, entry.queue_id,
-            row_number() over (partition by entry.queue_id order by entry.position) as nth
-          from unnest(rows, row_queues) with ordinality as entry (tid, queue_id, position)
-        ) as considered
-        where considered.queue_id is null
-          or (considered.queue_id = any (mine) and considered.nth <= per_queue)
-        order by considered.position
-        limit room
-      ))
-      and candidate.is_available
+    from (
+      select entry.tid, entry.queue_id
+      from (
+        select entry.tid, entry.position, entry.queue_id,
+          row_number() over (partition by entry.queue_id order by entry.position) as nth
+        from unnest(rows, row_queues) with ordinality as entry (tid, queue_id, position)
+      ) as entry
+      where entry.queue_id is null
+        or (entry.nth <= per_queue and entry.queue_id <> all (refused))
+      order by entry.position
+      limit room
+    ) as wanted
+    join graphile_worker._private_jobs as candidate
+      on candidate.ctid = wanted.tid
+      and candidate.job_queue_id is not distinct from wanted.queue_id
+    where candidate.locked_at is null
+      and candidate.attempts < candidate.max_attempts
       and candidate.run_at <= instant
       and candidate.task_id = any (task_ids)
-      and (candidate.job_queue_id is null or candidate.job_queue_id = any (mine))
-    for update skip locked
+    for update of candidate skip locked
   ) as job;
-  locked := coalesce(locked, '{}');
 
   -- One job of each queue is all that was wanted, and it is taken.
   if per_queue = 1 then
@@ -88,9 +93,9 @@ create or replace function graphile_worker._hathi_claim_jobs(
   floor_ids bigint[],
   off_order boolean,
   relaxed boolean,
-  out jobs json,
+  out jobs text,
   out due_in_ms double precision,
-  out reached json,
+  out reached text,
   out polluted boolean,
   out contended boolean
 ) language plpgsql volatile
@@ -107,6 +112,8 @@ as $hathi$
 declare
   instant timestamptz := coalesce(clock, now());
   level integer;
+  next_level integer;
+  next_mark integer;
   room integer := wanted;
   size integer;
   spare integer := wanted * 3 + 500;
@@ -135,12 +142,16 @@ begin
 
   level := -32769;
   while room > 0 and not off_order and not polluted loop
-    select job.priority into level
+    -- The next priority that has a mark, or one without that comes before it. Looking for rows in a marked one would step over
+    -- everything that was finished there and is not vacuumed yet.
+    select min(priority) into next_mark from unnest(floor_priorities) as priority where priority > level;
+    select job.priority into next_level
     from graphile_worker._private_jobs as job
-    where job.is_available and job.priority > level
+    where job.is_available and job.priority > level and job.priority < coalesce(next_mark, 32768)
     order by job.priority
     limit 1;
-    exit when not found;
+    level := coalesce(next_level, next_mark);
+    exit when level is null;
 
     nth := array_position(floor_priorities, level::smallint);
     from_run_at := coalesce(floor_run_ats[nth], '-infinity');
@@ -184,7 +195,8 @@ begin
           select candidate.ctid
           from graphile_worker._private_jobs as candidate
           where candidate.ctid = any (piece.rows[1:room])
-            and candidate.is_available
+            and candidate.locked_at is null
+            and candidate.attempts < candidate.max_attempts
             and candidate.job_queue_id is null
             and candidate.run_at <= instant
             and candidate.task_id = any (task_ids)
@@ -336,15 +348,19 @@ begin
         job.last_error, job.created_at, job.updated_at, job.key, job.revision, job.flags
     )
     select
-      json_agg(
-        json_build_array(
-          claimed.id::text, claimed.job_queue_id, claimed.task_id, claimed.payload, claimed.priority,
-          date_part('epoch', claimed.run_at), claimed.attempts, claimed.max_attempts, claimed.last_error,
-          date_part('epoch', claimed.created_at), date_part('epoch', claimed.updated_at), claimed.key, claimed.revision,
-          claimed.flags
-        )
-        order by claimed.priority, claimed.run_at, claimed.id
-      ),
+      '[' || string_agg(
+        -- Written out by hand: json_build_array looks up the type of every value of every row, which costs several times more.
+        -- Times are text, since they may be infinite.
+        concat(
+          '["', claimed.id, '",', coalesce(claimed.job_queue_id::text, 'null'), ',', claimed.task_id, ',', claimed.payload, ',',
+          claimed.priority, ',"', date_part('epoch', claimed.run_at), '",', claimed.attempts, ',', claimed.max_attempts, ',',
+          case when claimed.last_error is null then 'null' else to_json(claimed.last_error)::text end, ',"',
+          date_part('epoch', claimed.created_at), '","', date_part('epoch', claimed.updated_at), '",',
+          case when claimed.key is null then 'null' else to_json(claimed.key)::text end, ',', claimed.revision, ',',
+          coalesce(claimed.flags::text, 'null'), ']'
+        ),
+        ',' order by claimed.priority, claimed.run_at, claimed.id
+      ) || ']',
       array_agg(distinct claimed.job_queue_id) filter (where claimed.job_queue_id is not null)
     into jobs, mine
     from claimed;
@@ -356,12 +372,12 @@ begin
     end if;
   end if;
 
-  reached := array_to_json(marks);
+  reached := array_to_json(marks)::text;
 
   if room > 0 then
     -- Somebody holds the row of a queue, but not the queue: a claim in progress. Worth another look very soon.
     contended := exists (
-      select from graphile_worker._private_job_queues where id = any (refused) and is_available and per_queue > 1
+      select from graphile_worker._private_job_queues where id = any (refused) and is_available
     );
 
     level := -32769;

@@ -1,18 +1,18 @@
 import { statement } from "../statement.ts";
 
-/** The columns of a claimed job, in the order of the function's JSON; times are seconds since 1970. */
+/** The columns of a claimed job, in the order of the function's JSON; times are seconds since 1970, as text because they may be infinite. */
 export type ClaimedRow = readonly [
   id: string,
   jobQueueId: number | null,
   taskId: number,
   payload: unknown,
   priority: number,
-  runAt: number | string,
+  runAt: string,
   attempts: number,
   maxAttempts: number,
   lastError: string | null,
-  createdAt: number | string,
-  updatedAt: number | string,
+  createdAt: string,
+  updatedAt: string,
   key: string | null,
   revision: number,
   flags: { [flag: string]: true } | null,
@@ -67,7 +67,7 @@ export const claimJobs = statement<ClaimParams, ClaimResultRow>({
     params.relaxed,
   ],
   text: `
-    select jobs::text, due_in_ms, reached::text, polluted, contended
+    select jobs, due_in_ms, reached, polluted, contended
     from graphile_worker._hathi_claim_jobs(
       $1::text, $2::integer[], $3::integer, $4::integer, $5::text[], $6::text[], $7::timestamptz,
       $8::smallint[], $9::timestamptz[], $10::bigint[], $11::boolean, $12::boolean
