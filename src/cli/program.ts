@@ -1,4 +1,5 @@
 import yargs from "yargs";
+import { suggestion } from "../util/nearest.ts";
 import { version } from "../version.ts";
 import { register } from "./command.ts";
 import { commands } from "./commands.ts";
@@ -17,14 +18,15 @@ export async function runProgram(args: readonly string[]): Promise<number> {
     .help()
     .alias("help", "h")
     .strict()
-    .recommendCommands()
     .parserConfiguration({ "boolean-negation": false, "greedy-arrays": false, "parse-positional-numbers": false })
     .locale("en")
     .wrap(Math.min(110, process.stdout.columns ?? 100))
     .exitProcess(false)
     .showHelpOnFail(false)
     .fail((message, error) => {
-      throw error ?? new UsageError(`${message} (see hathi --help)`);
+      // yargs' own errors are the user's mistakes too.
+      if (error && error.name !== "YError") throw error;
+      throw new UsageError(`${withSuggestion(error?.message ?? message)} (see hathi --help)`);
     });
   for (const command of commands) {
     register(program, command, terminal, (code) => {
@@ -40,4 +42,15 @@ export async function runProgram(args: readonly string[]): Promise<number> {
     terminal.note(failure.message);
     return failure.exitCode;
   }
+}
+
+const words = commands.flatMap(({ command, flags }) => [
+  String(typeof command === "string" ? command : command[0]).split(" ")[0]!,
+  ...Object.keys(flags),
+]);
+
+/** yargs names what it does not know, but not what may have been meant. */
+function withSuggestion(message: string): string {
+  const [, word] = /^Unknown arguments?: ([\w-]+)/.exec(message) ?? [];
+  return word === undefined ? message : `${message}.${suggestion(word, words)}`;
 }

@@ -3,7 +3,6 @@ const signals: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 export interface SignalWatch {
   /** From now on a worker decides what a signal means. */
   handOver(): void;
-  stop(): void;
 }
 
 /**
@@ -21,9 +20,6 @@ export function deferToWorker(release: () => Promise<void>): SignalWatch {
   return {
     handOver: () => {
       hasWorker = true;
-    },
-    stop: () => {
-      for (const signal of signals) process.off(signal, onSignal);
     },
   };
 }

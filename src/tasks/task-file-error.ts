@@ -37,7 +37,7 @@ function placeOf(error: Error): string | undefined {
   const decorated = /^((?:file:\/\/)?\/.+|[A-Za-z]:\\.+):(\d+)$/.exec(head);
   if (decorated) return `${toPath(decorated[1]!)}:${decorated[2]}`;
   for (const frame of frames) {
-    const found = /\(?((?:file:\/\/)?(?:\/|[A-Za-z]:\\)[^()]*?):(\d+):\d+\)?$/.exec(frame);
+    const found = /[\s(]((?:file:\/\/)?(?:\/|[A-Za-z]:\\)[^()]*?):(\d+):\d+\)?$/.exec(frame);
     if (!found) continue;
     if (found[1]!.includes("/node_modules/") || found[1] === import.meta.url) return undefined;
     return `${toPath(found[1]!)}:${found[2]}`;

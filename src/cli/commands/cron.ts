@@ -88,15 +88,13 @@ interface NextRun {
 
 function nextRuns(items: readonly ParsedCronItem[], count: number): NextRun[] {
   const runs = items.flatMap((item) =>
-    cronTools
-      .next(item, new Date(), count)
-      .map(({ at, localTime, timeZone }) => ({
-        at,
-        localTime,
-        timeZone,
-        identifier: item.identifier,
-        task: item.task,
-      })),
+    cronTools.next(item, new Date(), count).map(({ at, localTime, timeZone }) => ({
+      at,
+      localTime,
+      timeZone,
+      identifier: item.identifier,
+      task: item.task,
+    })),
   );
   return runs.sort((a, b) => a.at.getTime() - b.at.getTime());
 }

@@ -92,7 +92,6 @@ export const run = defineCommand({
       return Number(process.exitCode ?? 0);
     } finally {
       await resolved.connection.release();
-      signals.stop();
     }
   },
 });
