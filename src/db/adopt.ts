@@ -7,8 +7,8 @@ export const BREAKING_MIGRATIONS: readonly number[] = [1, 3, 11, 13, 14, 16, 19]
 
 const oldestAdoptable = 18;
 
-/** The Rust port's ids 19 to 22 mean other things than Graphile Worker's; this function comes with them. */
-const rustMark = "recover_dead_worker_jobs";
+/** The Rust port's ids 19 to 22 mean other things than Graphile Worker's; this function comes with the last of them. */
+const rustMark = "_private_return_jobs";
 const maxRustMigration = 22;
 
 const tables = ["_private_jobs", "_private_tasks", "_private_job_queues", "_private_known_crontabs", "jobs"];

@@ -3,10 +3,14 @@ import { loadOriginal } from "../compat/original.ts";
 import { freshDatabase } from "../support/database.ts";
 import { describeSchema, type SchemaDescription } from "../support/describe-schema.ts";
 
+/** What the Rust port has too. */
+const ofRustPort =
+  /^(_private_(job_retirements|workers)|worker_(heartbeat|deregister)|(list_(stale|orphan_locked)|delete_stale)_workers|recover_dead_)/;
+
 /** Ours may add things under names of its own; everything else must be what Graphile Worker makes. */
 function withoutAdditions(part: Record<string, string>): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(part).filter(([name]) => !/(^|\.)_hathi_|^_private_job_retirements/.test(name)),
+    Object.entries(part).filter(([name]) => !/(^|\.)_hathi_/.test(name) && !ofRustPort.test(name)),
   );
 }
 
