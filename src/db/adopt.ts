@@ -7,8 +7,6 @@ export const BREAKING_MIGRATIONS: readonly number[] = [1, 3, 11, 13, 14, 16, 19]
 
 const oldestAdoptable = 18;
 
-/** The Rust port's ids 19 to 22 mean other things than Graphile Worker's; this function comes with the last of them. */
-const rustMark = "_private_return_jobs";
 const maxRustMigration = 22;
 
 const tables = ["_private_jobs", "_private_tasks", "_private_job_queues", "_private_known_crontabs", "jobs"];
@@ -62,7 +60,7 @@ function tooOld(latest: number): SchemaTooOldError {
 
 /** Throws when somebody newer changed the schema in a breaking way; gives a warning when the change is a harmless one. */
 export function checkSchemaIsKnown(state: SchemaState): string | undefined {
-  const known = state.objects.has(rustMark) ? maxRustMigration : MAX_MIGRATION;
+  const known = isOfRustPort(state) ? maxRustMigration : MAX_MIGRATION;
   const latestBreaking = state.breaking.at(-1) ?? 0;
   if (latestBreaking > known) throw new SchemaTooNewError(latestBreaking, MAX_MIGRATION);
   const latest = state.recorded?.at(-1) ?? 0;
@@ -71,6 +69,14 @@ export function checkSchemaIsKnown(state: SchemaState): string | undefined {
     `The database is using Graphile Worker schema revision ${latest}; this version understands revisions up to ` +
     `${known}. The change is marked as compatible, so we carry on; please upgrade when you can.`
   );
+}
+
+/**
+ * The Rust port's ids 19 to 22 mean other things than Graphile Worker's, so its objects tell. Recovery is ours as well by now,
+ * but only the Rust port has it where 19 is no breaking change.
+ */
+function isOfRustPort({ objects, breaking }: SchemaState): boolean {
+  return objects.has("_private_return_jobs") || (objects.has("recover_dead_worker_jobs") && !breaking.includes(19));
 }
 
 /** Ids to record, so that no Graphile Worker up to 0.18 lays its own functions over ours when it starts. */

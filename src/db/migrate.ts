@@ -1,5 +1,5 @@
 import type { PoolClient } from "pg";
-import { ConfigError, SchemaTooNewError, SchemaTooOldError, toError } from "../errors.ts";
+import { SchemaTooNewError, SchemaTooOldError, toError } from "../errors.ts";
 import type { MigrationEvent } from "../hooks.ts";
 import type { Logger } from "../logger.ts";
 import type { PromiseOrDirect } from "../task.ts";

@@ -3,6 +3,7 @@ import { checkServer } from "../../src/db/adopt.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { Logger } from "../../src/logger.ts";
 import { loadOriginal, type OriginalVersion, originalEntry } from "../compat/original.ts";
+import { builtLibrary } from "../support/built-library.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { describeSchema } from "../support/describe-schema.ts";
 import { startProcess, type TestProcess } from "../support/process.ts";
@@ -146,7 +147,7 @@ test.each(["0.17", "0.18"] as const)("Graphile Worker %s starts on a schema that
   if (version === "0.18") expect(worker.output()).not.toMatch(/warn|error|revision/i);
 });
 
-test.each([19, 20, 22] as const)(
+test.each([19, 20, 21, 22] as const)(
   "a schema of the Rust port at its revision %i is adopted as it is",
   async (revision) => {
     const database = await originalSchema("0.16");
@@ -248,7 +249,7 @@ async function hasReached(database: TestDatabase, id: number): Promise<boolean> 
 test("a newer schema with a breaking change is refused, and the process ends with 57", async () => {
   const database = await freshDatabase();
   await database.query("insert into graphile_worker.migrations (id, breaking) values (21, true)");
-  const process = startProcess("migrate-process.mjs", [database.url, database.schema]);
+  const process = startProcess("migrate-process.mjs", [builtLibrary(), database.url, database.schema]);
   await process.says(/ready/);
   process.send("go");
   expect(await process.ended).toBe(57);
@@ -258,7 +259,7 @@ test("a newer schema with a breaking change is refused, and the process ends wit
 test("a newer schema that we have never been on is refused before anything is written", async () => {
   const database = await originalSchema("0.18");
   await database.query("insert into graphile_worker.migrations (id, breaking) values (21, true)");
-  const process = startProcess("migrate-process.mjs", [database.url, database.schema]);
+  const process = startProcess("migrate-process.mjs", [builtLibrary(), database.url, database.schema]);
   await process.says(/ready/);
   process.send("go");
   expect(await process.ended).toBe(57);

@@ -3,6 +3,7 @@ import pg, { type PoolClient } from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { describeMigration, type MigrateOptions, migrate } from "../../src/db/migrate.ts";
 import { shippedMigrations } from "../../src/db/plan-migration.ts";
+import { builtLibrary } from "../support/built-library.ts";
 import { freshDatabase, type TestDatabase, testPool } from "../support/database.ts";
 import { describeSchema } from "../support/describe-schema.ts";
 import { listenTo } from "../support/notifications.ts";
@@ -93,8 +94,9 @@ test("two schemas in one database keep out of each other's way", async () => {
 
 test("twenty processes that install at the same moment all succeed", async () => {
   const database = await freshDatabase({ migrated: false });
+  const library = builtLibrary();
   const processes = Array.from({ length: 20 }, () =>
-    startProcess("migrate-process.mjs", [database.url, database.schema]),
+    startProcess("migrate-process.mjs", [library, database.url, database.schema]),
   );
   await Promise.all(processes.map((process) => process.says(/ready/)));
   for (const process of processes) process.send("go");

@@ -1,11 +1,11 @@
 // Connects, says so, and migrates when it is told to.
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { createJiti } from "jiti";
+import { pathToFileURL } from "node:url";
 import pg from "pg";
 
-const [url, schema] = process.argv.slice(2);
-const { migrate } = await createJiti(import.meta.url).import("../../src/db/migrate.ts");
+const [library, url, schema] = process.argv.slice(2);
+const { migrate } = await import(new URL("db/migrate.js", pathToFileURL(library)).href);
 const pool = new pg.Pool({ connectionString: url, max: 1 });
 const client = await pool.connect();
 console.log("ready");

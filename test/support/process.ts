@@ -49,7 +49,7 @@ export function startProcess(
             throw new Error(`Ended with ${child.exitCode} before ${pattern}:\n${output}`);
           return match;
         },
-        { what: `the process says ${pattern}` },
+        { what: `the process says ${pattern}`, withinMs: 50_000 },
       ),
     send: (line) => void child.stdin.write(`${line}\n`),
     kill: (signal) => void child.kill(signal),

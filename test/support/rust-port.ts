@@ -1,7 +1,7 @@
 import type { TestDatabase } from "./database.ts";
 
 /** Brings a schema at revision 18 to where the Rust port leads it: its ids 19 to 22 mean other things than the original's. */
-export async function applyRustPort(database: TestDatabase, upTo: 19 | 20 | 22): Promise<void> {
+export async function applyRustPort(database: TestDatabase, upTo: 19 | 20 | 21 | 22): Promise<void> {
   const ids = Array.from({ length: upTo - 18 }, (_, index) => index + 19);
   if (upTo >= 20) await database.query(recovery);
   if (upTo >= 22) await database.query(retirements);
