@@ -16,6 +16,30 @@ export class JobSpecError extends HathiError {
   readonly code = "BAD_JOB_SPEC";
 }
 
+/** A payload that does not fit the definition of its task, and where it does not. */
+export class PayloadError extends HathiError {
+  readonly code = "BAD_PAYLOAD";
+  readonly taskIdentifier: string;
+  readonly issues: readonly { readonly path: string; readonly message: string }[];
+
+  constructor(taskIdentifier: string, issues: PayloadError["issues"], prefix = "") {
+    super(`${prefix}The payload does not fit task '${taskIdentifier}': ${describeIssues(issues)}`);
+    this.taskIdentifier = taskIdentifier;
+    this.issues = issues;
+  }
+}
+
+/** As much as one can read at a glance. */
+const issuesShown = 5;
+
+function describeIssues(issues: PayloadError["issues"]): string {
+  const sentences = issues
+    .slice(0, issuesShown)
+    .map(({ path, message }) => `${path === "" ? "" : `'${path}': `}${message.replace(/\.$/, "")}`);
+  const more = issues.length > issuesShown ? `; and ${issues.length - issuesShown} more` : "";
+  return `${sentences.join("; ")}${more}.`;
+}
+
 /** The schema was changed in a breaking way by a newer version. The process should end with exit code 57. */
 export class SchemaTooNewError extends HathiError {
   readonly code = "SCHEMA_TOO_NEW";

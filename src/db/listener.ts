@@ -11,6 +11,8 @@ export interface ListenerOptions {
   readonly notify: (channel: string, payload: string) => Promise<unknown>;
   readonly onConnecting: (attempts: number) => void;
   readonly onConnected: (client: PoolClient) => void;
+  /** From here on notifications arrive; what was sent before may have been missed. */
+  readonly onListening: () => void;
   readonly onNotification: (message: Notification, client: PoolClient) => void;
   readonly onError: (error: unknown) => void;
   readonly onReleased: (client: PoolClient) => void;
@@ -25,14 +27,19 @@ const hearingTestMs = 2_000;
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #stop = new AbortController();
+  readonly #stopped: Promise<undefined>;
   readonly #token = randomUUID();
   #loop: Promise<void> = Promise.resolve();
   #isListening = false;
   #heard: (() => void) | undefined;
   #isTested = false;
+  #isDeaf = false;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
+    this.#stopped = new Promise((resolve) => {
+      this.#stop.signal.addEventListener("abort", () => resolve(undefined), { once: true });
+    });
   }
 
   /** True while notifications can be relied on. */
@@ -54,7 +61,8 @@ export class Listener {
     for (let attempts = 0; !signal.aborted; ) {
       this.#options.onConnecting(attempts);
       try {
-        const client = await this.#options.connect();
+        const client = await this.#connect();
+        if (!client) return;
         await this.#listen(client, () => {
           attempts = 0;
         });
@@ -67,7 +75,18 @@ export class Listener {
     }
   }
 
-  #isDeaf = false;
+  /** Undefined if we were stopped meanwhile: a pool that has no connection to spare must not hold up a shutdown. */
+  async #connect(): Promise<PoolClient | undefined> {
+    const { signal } = this.#stop;
+    const client = this.#options.connect();
+    const won = await Promise.race([client, this.#stopped]);
+    if (won || !signal.aborted) return won;
+    client.then(
+      (late) => late.release(),
+      () => undefined,
+    );
+    return undefined;
+  }
 
   /** Resolves when listening is over on purpose, rejects when the connection is lost. */
   async #listen(client: PoolClient, onListening: () => void): Promise<void> {
@@ -95,6 +114,7 @@ export class Listener {
       await client.query(`LISTEN "jobs:insert"; LISTEN "worker:migrate"; LISTEN "${testChannel}"`);
       this.#isListening = true;
       onListening();
+      this.#options.onListening();
       void this.#testHearing(() => lost.resolve());
       await lost.promise;
       await client.query(`UNLISTEN "jobs:insert"; UNLISTEN "worker:migrate"; UNLISTEN "${testChannel}"`);

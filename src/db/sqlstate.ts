@@ -8,8 +8,13 @@ const repeatable = new Set(["40001", "40P01"]);
 
 /** The database, or the way to it, is away for now. */
 const away = new Set([
-  "53300", // too many connections
+  "25006", // read-only: a fail-over is under way, and we talk to the wrong side
+  "53000", // out of resources: disk, memory, connections
+  "53100",
+  "53200",
+  "53300",
   "55P03", // lock not available
+  "57014", // cancelled
   "57P01", // terminated by an administrator
   "57P02", // crash of another backend
   "57P03", // starting up or shutting down
@@ -53,8 +58,25 @@ export function isAway(error: unknown): boolean {
   // node-postgres gives these no code.
   return (
     error instanceof Error &&
-    /Connection terminated|timeout exceeded when trying to connect|not queryable|Client was closed/i.test(error.message)
+    /Connection terminated|timeout exceeded when trying to connect|timeout expired|Query read timeout|not queryable|Client was closed/i.test(
+      error.message,
+    )
   );
+}
+
+/** True when no answer came within the time that we were ready to wait. */
+export function isSilence(error: unknown): boolean {
+  return error instanceof Error && error.message === "Query read timeout";
+}
+
+/** Faults of the way to the database after which a statement may have gone through without our hearing of it. */
+const inDoubt = new Set(["57P01", "57P02", "ECONNRESET", "ECONNABORTED", "EPIPE", "ETIMEDOUT"]);
+
+/** True if the statement may have been carried out all the same. */
+export function isInDoubt(error: unknown): boolean {
+  const code = codeOf(error);
+  if (code !== undefined) return inDoubt.has(code) || code.startsWith("08");
+  return error instanceof Error && /Connection terminated|Query read timeout/i.test(error.message);
 }
 
 /** True when the values themselves are at fault: the same statement would be refused again, whenever it is sent. */

@@ -89,24 +89,23 @@ export function startRunner(
   }
 
   let ending: Promise<void> | undefined;
-  const end = (stopPool: () => Promise<unknown>): Promise<void> => {
-    ending ??= endRunner(pool, cron, open, stopPool);
+  const end = (): Promise<void> => {
+    ending ??= endRunner(pool, cron, open);
     return ending;
   };
   // However the pool ends (by us, by a signal, of an error), cron and the connections end with it.
-  const promise = pool.promise.finally(() => end(() => Promise.resolve()));
-  promise.catch(() => undefined);
+  const promise = pool.promise.finally(end);
+  promise.catch(() => undefined); // whoever cares awaits it; a runner must not end the process by itself
 
   const runner: Runner = {
     async stop(reason) {
-      if (ending) throw new Error("Runner is already stopped.");
+      if (ending) throw new Error("Runner is already stopped");
       emit("stop", {});
-      await end(() => pool.gracefulShutdown(reason));
+      await Promise.all([end(), pool.gracefulShutdown(reason)]);
     },
     async kill(reason = "Forced worker shutdown due to runner.kill()") {
       if (!ending) emit("stop", {});
-      ending ??= endRunner(pool, cron, open, () => pool.forcefulShutdown(reason));
-      await Promise.all([pool.forcefulShutdown(reason), ending]);
+      await Promise.all([end(), pool.forcefulShutdown(reason)]);
     },
     addJob: makeSharedAddJob(database, settings),
     addJobs: makeAddJobs(database, settings),
@@ -120,13 +119,10 @@ export function startRunner(
   return { runner, pool, cron };
 }
 
-async function endRunner(
-  pool: Pool,
-  cron: RunningCron,
-  open: OpenDatabase,
-  stopPool: () => Promise<unknown>,
-): Promise<void> {
-  await Promise.all([cron.release(), stopPool()]);
-  await pool.promise.catch(() => undefined); // `runner.promise` tells of it
-  await open.release();
+async function endRunner(pool: Pool, cron: RunningCron, open: OpenDatabase): Promise<void> {
+  await Promise.all([cron.release(), pool.promise.catch(() => undefined)]); // `runner.promise` tells of it
+  const released = open.release();
+  // A job that was not waited for may keep a connection for as long as it likes.
+  if (pool.isIdle) await released;
+  else released.catch(() => undefined);
 }

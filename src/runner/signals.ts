@@ -80,7 +80,10 @@ function onSignal(signal: NodeJS.Signals): void {
 
 /** What the signal would have done had we not caught it; but a clean drain on SIGTERM is a success. */
 function endProcess(signal: NodeJS.Signals, hasFailed: boolean): void {
-  if (process.listenerCount(signal) > 0) return; // somebody else decides when this process ends
+  if (process.listenerCount(signal) > 0) {
+    state = "waiting";
+    return; // somebody else decides when this process ends
+  }
   if (!hasFailed && (signal === "SIGTERM" || process.pid === 1)) process.exit(process.exitCode ?? 0);
   process.kill(process.pid, signal === "SIGPIPE" ? "SIGTERM" : signal);
 }

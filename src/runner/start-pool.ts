@@ -48,7 +48,7 @@ export function startPool(options: StartPoolOptions): Pool {
         "Graphile Worker has received a breaking migration: this worker is too old for it and stops (exit code 57).",
       );
       process.exitCode = 57;
-      void pool.gracefulShutdown("Breaking migration").catch(() => undefined);
+      void pool.gracefulShutdown("Breaking migration");
     },
   });
   if (!options.noHandleSignals) stopOnSignals(pool, emit, logger);
@@ -88,6 +88,11 @@ function poolHooks(
       const event = { worker, flagsToSkip: flags, tasks, withPgClient };
       await hooks.process("startWorker", ctx, event);
       return event.flagsToSkip;
+    },
+    onWorkerExit: (workerPool, worker, replaceWithNewWorker) => {
+      middleware.runSync("poolWorkerPrematureExit", { ctx, workerPool, worker, replaceWithNewWorker }, () => {
+        throw new Error(`Worker ${worker.workerId} exited unexpectedly`);
+      });
     },
     onWorkerStop: async (worker) => {
       await hooks.process("stopWorker", ctx, { worker, withPgClient });

@@ -1,5 +1,6 @@
 import { toError } from "../errors.ts";
 import type { Job } from "../job.ts";
+import { withItsTrace } from "../trace-context.ts";
 import type { Outcome } from "./outcome.ts";
 
 /** True if the task answered for each item of its payload on its own. */
@@ -22,12 +23,12 @@ export async function batchOutcome(job: Job, results: readonly unknown[]): Promi
   const itemErrors: Error[] = [];
   ends.forEach((end, index) => {
     if (end.status === "fulfilled") return;
-    remaining.push(items[index]);
+    remaining.push(withItsTrace(items[index]));
     itemErrors.push(toError(end.reason));
   });
   if (itemErrors.length === 0) return { kind: "succeeded", job };
   const error = new Error(`Batch failures:\n${itemErrors.map(({ message }) => message).join("\n")}`, {
     cause: new AggregateError(itemErrors),
   });
-  return { kind: "failed", job, error, remaining, itemErrors };
+  return { kind: "failed", job, error, remaining: JSON.stringify(remaining), itemErrors };
 }

@@ -45,6 +45,8 @@ const offOrderMs = 1_000;
 /** A run that is to end when the work is done does not wait for ever for a database, or for others to let go. */
 const maxErrorsWhenOnce = 8;
 const maxContendedWhenOnce = 50;
+/** Node's timers fire at once when asked for more. */
+const maxTimerMs = 2 ** 31 - 1;
 /** A full look is made again when this many times its own cost has gone by. */
 const fullLookShare = 10;
 
@@ -97,7 +99,7 @@ export class Claimer {
       if (now >= this.#lookAt) this.#isHungry = true;
       const room = this.#isHungry ? this.#options.room() : null;
       if (room) await this.#claim(room);
-      else await this.#pulse.wait(this.#isHungry ? this.#options.pollInterval() : this.#lookAt - now, signal);
+      else await this.#rest(this.#isHungry ? this.#options.pollInterval() : this.#lookAt - now, signal);
     }
   }
 
@@ -111,15 +113,19 @@ export class Claimer {
         if (this.#errors > maxErrorsWhenOnce || (this.#errors > 0 && !willPass(this.#error))) throw this.#error;
       } else if (this.#errors > 0 || (this.#isContended && contended < maxContendedWhenOnce)) {
         contended++;
-        await this.#pulse.wait(this.#lookAt - Date.now(), signal);
+        await this.#rest(this.#lookAt - Date.now(), signal);
         this.#isHungry = true;
       } else if (isQuiet()) {
         if (!this.#isHungry) return;
         await this.#pulse.wait(quietRestMs, signal);
       } else {
-        await this.#pulse.wait(this.#options.pollInterval(), signal);
+        await this.#rest(this.#options.pollInterval(), signal);
       }
     }
+  }
+
+  #rest(ms: number, signal: AbortSignal): Promise<void> {
+    return this.#pulse.wait(Math.min(ms, maxTimerMs), signal);
   }
 
   async #claim(room: Room): Promise<void> {

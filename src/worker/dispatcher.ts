@@ -31,6 +31,8 @@ export interface DispatcherOptions {
   readonly onRoom: () => void;
   /** The database now knows how a job ended; its queue may have a next one, a failed one will be due later. */
   readonly onSettled: (outcome: Outcome, hasReleasedQueue: boolean) => void;
+  /** Nothing is held any more. */
+  readonly onDrained: () => void;
   /** Buffered jobs stand still. */
   readonly onStall: () => void;
 }
@@ -45,6 +47,7 @@ export class Dispatcher {
   readonly #abandoned = new WeakSet<Job>();
   #running = 0;
   #movedAt = 0;
+  #filledAt = 0;
   #stallTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -71,23 +74,25 @@ export class Dispatcher {
   room(): Room | null {
     if (this.#isClosed || this.#unsettled >= maxUnsettled) return null;
     const { localQueue, slots } = this.#options;
+    // Jobs that wait for their queue leave slots idle, however many they are.
+    const idle = this.#free.length - this.buffer.ready;
     if (localQueue) {
-      return this.buffer.size === 0 && this.#free.length > 0
-        ? { jobs: localQueue.size, perQueue: localQueue.size }
-        : null;
+      const jobs = Math.max(idle, localQueue.size - this.buffer.size);
+      return idle > 0 && this.buffer.ready === 0 ? { jobs, perQueue: jobs } : null;
     }
     const ahead = this.#pace.ahead(slots.length, Date.now());
-    const jobs = this.#free.length + ahead - this.buffer.size;
-    const hasIdleSlot = this.#free.length > this.buffer.ready;
+    const jobs = Math.max(idle, this.#free.length + ahead - this.buffer.size);
     // A claim for the buffer alone should be worth a statement.
-    if (jobs <= 0 || (!hasIdleSlot && jobs < ahead / 2)) return null;
-    return { jobs, perQueue: ahead > 0 ? jobs : 1 };
+    if (jobs <= 0 || (idle <= 0 && jobs < ahead / 2)) return null;
+    // The jobs of a queue run one after the other, so one slot's share of what is held ahead is all that runs soon.
+    return { jobs, perQueue: Math.max(1, Math.ceil(ahead / slots.length)) };
   }
 
   accept(jobs: readonly Job[], bytes: number): void {
     this.#pace.observeClaim(jobs.length, bytes);
     if (jobs.length === 0) return;
     this.#movedAt = performance.now();
+    this.#filledAt = this.#movedAt;
     for (const job of jobs) this.buffer.add(job);
     if (this.buffer.ready > this.#free.length) {
       // Let the next claim go out first, so that the database works while we do.
@@ -106,6 +111,18 @@ export class Dispatcher {
     return this.buffer.drain();
   }
 
+  /** Takes a slot that somebody released out of service. */
+  retire(slot: Slot): void {
+    const index = this.#free.indexOf(slot);
+    if (index >= 0) this.#free.splice(index, 1);
+  }
+
+  /** Takes a new slot into service. */
+  employ(slot: Slot): void {
+    this.#free.push(slot);
+    this.#options.onRoom();
+  }
+
   /** Stops caring about a running job: it was given back or failed from outside. Gives its queue, if that is to be released. */
   abandon(job: Job): number | null {
     this.#abandoned.add(job);
@@ -119,6 +136,7 @@ export class Dispatcher {
   #fill(): void {
     while (this.#free.length > 0 && this.buffer.ready > 0 && !this.#isClosed && this.#unsettled < maxUnsettled) {
       this.#start(this.#free.pop()!, this.buffer.take()!);
+      if (this.buffer.size === 0) this.#options.onDrained();
     }
   }
 
@@ -140,7 +158,7 @@ export class Dispatcher {
     this.#running--;
     this.#pace.observeJob(durationMs);
     if (!this.#abandoned.has(outcome.job)) this.#settle(slot, outcome, durationMs);
-    this.#free.push(slot);
+    if (!slot.isReleased) this.#free.push(slot);
     slot.vacate();
     this.#fill();
     this.#options.onRoom();
@@ -159,6 +177,7 @@ export class Dispatcher {
         this.#options.onSettled(outcome, releaseQueue !== null);
         this.#fill();
       },
+      onGivenUp: (fatal: unknown): void => emit("worker:fatalError", { worker, error: fatal, jobError: error }),
     };
     if (outcome.kind === "succeeded") {
       emit("job:success", { worker, job, durationMs });
@@ -184,7 +203,9 @@ export class Dispatcher {
       () => {
         this.#stallTimer = undefined;
         if (this.buffer.size === 0 || this.#isClosed) return;
-        if (performance.now() - this.#movedAt >= limitMs) {
+        // What the user set is the life of a claimed job; what we judge by is whether jobs still get started.
+        const since = this.#options.localQueue ? this.#filledAt : this.#movedAt;
+        if (performance.now() - since >= limitMs) {
           this.#pace.observeStall(Date.now());
           this.#options.onStall();
         } else {

@@ -39,10 +39,14 @@ export class LocalQueueView implements LocalQueue {
     this.#setMode("POLLING");
   }
 
-  filled(jobs: readonly Job[], wanted: number, onRestOver: () => void): void {
+  /** A claim goes out. */
+  polling(): void {
+    if (this.#mode === "TTL_EXPIRED") this.#setMode("POLLING");
+  }
+
+  claimed(jobs: readonly Job[], wanted: number, onRestOver: () => void): void {
     this.#emit("localQueue:getJobs:complete", { localQueue: this, jobs });
     if (this.#mode === "RELEASED") return;
-    this.#setMode(jobs.length > 0 ? "WAITING" : "POLLING");
     const { refetchDelay } = this.#settings;
     if (!refetchDelay || jobs.length >= wanted || jobs.length > refetchDelay.threshold) return;
     const delayMs = (0.5 + Math.random()) * refetchDelay.durationMs;
@@ -75,6 +79,16 @@ export class LocalQueueView implements LocalQueue {
     this.#endRest();
   }
 
+  /** There were more jobs than slots to run them. */
+  holding(): void {
+    if (this.#mode === "POLLING") this.#setMode("WAITING");
+  }
+
+  /** The last job was handed on. */
+  drained(): void {
+    if (this.#mode === "WAITING") this.#setMode("POLLING");
+  }
+
   /** Jobs waited here for longer than they may. */
   expire(): void {
     this.#setMode("TTL_EXPIRED");
@@ -85,6 +99,7 @@ export class LocalQueueView implements LocalQueue {
   }
 
   release(): void {
+    if (this.#mode === "RELEASED") return;
     clearTimeout(this.#rest?.timer);
     this.#rest = undefined;
     this.#setMode("RELEASED");

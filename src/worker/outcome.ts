@@ -8,8 +8,8 @@ export type Outcome =
       readonly kind: "failed";
       readonly job: Job;
       readonly error: Error;
-      /** Of a batch job, only these items are left to do. */
-      readonly remaining?: readonly unknown[];
+      /** Of a batch job, the items that are left to do, as JSON text. */
+      readonly remaining?: string;
       readonly itemErrors?: Error[];
     };
 
@@ -23,6 +23,7 @@ export function isLastAttempt(job: Job): boolean {
 
 /** What is stored as `last_error`: text that PostgreSQL can hold. */
 export function errorText(error: Error): string {
-  const text = error.message || String(error) || "Non error or error without message thrown.";
+  // A message may be anything: errors are made by users too.
+  const text = String(error.message || error.name || "Non error or error without message thrown.");
   return text.replaceAll("\u0000", "");
 }

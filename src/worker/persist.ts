@@ -1,4 +1,4 @@
-import { isAway, isRepeatable } from "../db/sqlstate.ts";
+import { isAway, isInDoubt, isRepeatable } from "../db/sqlstate.ts";
 import { backoffMs } from "../util/backoff.ts";
 import { sleep } from "../util/sleep.ts";
 import type { Outage } from "./outage.ts";
@@ -10,16 +10,23 @@ const maxRefusals = 12;
 
 /**
  * Writes something that must not be lost: tries until it is through. Gives up, by throwing, only when the signal aborts or the
- * database keeps refusing for a reason that is neither a conflict nor an outage.
+ * database keeps refusing for a reason that is neither a conflict nor an outage. The writer is told if an earlier try may
+ * have gone through unheard.
  */
-export async function persist<T>(write: () => Promise<T>, outage: Outage, signal: AbortSignal): Promise<T> {
+export async function persist<T>(
+  write: (mayBeDone: boolean) => Promise<T>,
+  outage: Outage,
+  signal: AbortSignal,
+): Promise<T> {
   let refusals = 0;
+  let mayBeDone = false;
   for (let attempt = 0; ; attempt++) {
     try {
-      const result = await write();
+      const result = await write(mayBeDone);
       outage.well();
       return result;
     } catch (error) {
+      mayBeDone ||= isInDoubt(error);
       const willPass = isRepeatable(error) || isAway(error);
       if (!willPass && ++refusals >= maxRefusals) throw error;
       if (signal.aborted) throw error;

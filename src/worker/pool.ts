@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import type { Notification, PoolClient } from "pg";
+import type { PoolClient } from "pg";
 import type { Database } from "../db/database.ts";
-import { Listener } from "../db/listener.ts";
+import type { Listener } from "../db/listener.ts";
 import { returnJobs } from "../db/statements/return-jobs.ts";
 import { ShutdownError, toError } from "../errors.ts";
 import type { Emit } from "../events.ts";
@@ -13,13 +13,14 @@ import { sleep } from "../util/sleep.ts";
 import type { Worker, WorkerPool } from "../worker.ts";
 import { Claimer } from "./claimer.ts";
 import { Dispatcher } from "./dispatcher.ts";
+import { deafPollMs, hearJobs } from "./hear-jobs.ts";
 import type { MakeHelpers } from "./helpers.ts";
 import { type LocalQueueSettings, LocalQueueView } from "./local-queue.ts";
 import { LockKeeper } from "./lock-keeper.ts";
 import { Outage } from "./outage.ts";
-import { failed } from "./outcome.ts";
+import type { Outcome } from "./outcome.ts";
 import { persist } from "./persist.ts";
-import { retryDelayMs, SettleLane, writeCompleted, writeFailed } from "./settler.ts";
+import { retryDelayMs, SettleLane, type Write, writeCompleted, writeFailed } from "./settler.ts";
 import { Slot } from "./slot.ts";
 import { StopSwitch } from "./stop-switch.ts";
 import { learnTaskIds, type TaskIds } from "./task-ids.ts";
@@ -51,6 +52,8 @@ export interface PoolHooks {
   /** May change the flags that the first claim skips. */
   readonly onWorkerStart: (worker: Worker, flagsToSkip: string[] | null) => Promise<string[] | null>;
   readonly onWorkerStop: (worker: Worker) => Promise<void>;
+  /** A worker was released on its own; throws unless somebody deals with it. */
+  readonly onWorkerExit: (pool: WorkerPool, worker: Worker, replaceWithNewWorker: () => void) => void;
 }
 
 export interface PoolOptions {
@@ -71,30 +74,40 @@ export interface PoolOptions {
   readonly ownsTransactions: boolean;
   /** The schema was changed in a breaking way under us. */
   readonly onBreakingMigration: () => void;
+  /** Signs of life, for those who would recover our jobs if we died. */
+  readonly lifeline?: Lifeline | undefined;
+}
+
+/** Nothing is claimed before `register` has succeeded, and `deregister` comes when nothing is held any more. */
+export interface Lifeline {
+  register(taskNames: readonly string[]): Promise<void>;
+  deregister(): Promise<void>;
 }
 
 const interruptedMessage = "Job recovered after worker interruption";
-/** How often to look when nobody tells us of new jobs. */
-const deafPollMs = 500;
+const onceMessage = "'Run once' mode processed all available jobs and is now exiting";
+const overtakenMessage = "forcefulShutdown was initiated whilst gracefulShutdown was still executing.";
 /** How long a forceful shutdown tries to write what it decided. */
 const forcefulMs = 5_000;
+/** How long it then waits for what is under way. */
+const overtimeMs = 250;
 
 /** Takes jobs out and runs them: one claimer, a buffer, slots, and two lanes that write how jobs ended. */
 export class Pool implements WorkerPool {
-  readonly id: string;
   readonly promise: Promise<void>;
-  readonly _workers: readonly Slot[];
   readonly #options: PoolOptions;
+  readonly #slots: Slot[];
   readonly #finished = deferred();
   readonly #stopClaiming = new AbortController();
   readonly #giveUp = new AbortController();
-  readonly #stopSwitch = new StopSwitch();
   readonly #outage: Outage;
   readonly #claimer: Claimer;
   readonly #dispatcher: Dispatcher;
   readonly #lanes: readonly [SettleLane<"succeeded">, SettleLane<"failed">];
   readonly #keeper: LockKeeper;
   readonly #localQueue: LocalQueueView | undefined;
+  #id: string;
+  #stopSwitch = new StopSwitch();
   #listener: Listener | undefined;
   #taskIds: Promise<TaskIds> | undefined;
   #claiming: Promise<void> = Promise.resolve();
@@ -109,23 +122,19 @@ export class Pool implements WorkerPool {
   constructor(options: PoolOptions) {
     this.#options = options;
     const { database, settings, emit, logger, isOnce } = options;
-    this.id = `${isOnce ? "otpool" : "pool"}-${randomBytes(9).toString("hex")}`;
+    this.#id = `${isOnce ? "otpool" : "pool"}-${randomBytes(9).toString("hex")}`;
     this.promise = this.#finished.promise;
     this.promise.catch(() => undefined); // whoever cares awaits it; a pool must not end the process by itself
     this.#outage = new Outage(logger);
     this.#lanes = [
-      new SettleLane(
-        (endings) => persist(() => writeCompleted(database)(endings), this.#outage, this.#giveUp.signal),
-        settings.completeJobBatchDelay,
-        (error) => this.#die(error, "completeJob"),
+      new SettleLane(this.#surely(writeCompleted(database)), settings.completeJobBatchDelay, (error) =>
+        this.#die(error, "completeJob"),
       ),
-      new SettleLane(
-        (endings) => persist(() => writeFailed(database)(endings), this.#outage, this.#giveUp.signal),
-        settings.failJobBatchDelay,
-        (error) => this.#die(error, "failJob"),
+      new SettleLane(this.#surely(writeFailed(database)), settings.failJobBatchDelay, (error) =>
+        this.#die(error, "failJob"),
       ),
     ];
-    this._workers = Array.from({ length: settings.concurrentJobs }, () => new Slot(this, emit, options.workerId));
+    this.#slots = Array.from({ length: settings.concurrentJobs }, () => this.#makeSlot());
     this.#localQueue = settings.localQueue.size > 0 ? new LocalQueueView(settings.localQueue, emit) : undefined;
     this.#dispatcher = this.#makeDispatcher();
     this.#claimer = this.#makeClaimer();
@@ -138,6 +147,16 @@ export class Pool implements WorkerPool {
     });
   }
 
+  get id(): string {
+    return this.#id;
+  }
+  /** No task is running any more. */
+  get isIdle(): boolean {
+    return this.#slots.every((slot) => slot.getActiveJob() === null);
+  }
+  get _workers(): readonly Slot[] {
+    return this.#slots;
+  }
   get worker(): Worker | null {
     return this._workers.length === 1 ? this._workers[0]! : null;
   }
@@ -165,7 +184,7 @@ export class Pool implements WorkerPool {
     if (isOnce) {
       this.#claiming = this.#claimer.runUntilEmpty(this.#stopClaiming.signal, () => this.#dispatcher.isQuiet);
       void this.#claiming.then(
-        () => this.#windDown(),
+        () => this.gracefulShutdown(onceMessage),
         (error) => this.#die(error, "getJob"),
       );
       return;
@@ -187,6 +206,28 @@ export class Pool implements WorkerPool {
     this.#claimer.nudge();
   }
 
+  /**
+   * Goes on under another id, because others have taken us for dead and given our jobs back: what runs is told to stop, and
+   * whatever it still reports changes nothing.
+   */
+  takeIdentity(id: string, message: string): void {
+    const { emit } = this.#options;
+    const abandoned = new Set(this.#dispatcher.running());
+    const { jobs, queueIds } = this.#dispatcher.buffer.drain();
+    const former = this.#stopSwitch;
+    this.#id = id;
+    this.#stopSwitch = new StopSwitch();
+    for (const worker of this._workers) {
+      const job = worker.getActiveJob();
+      if (!job || !abandoned.has(job)) continue;
+      this.#dispatcher.abandon(job);
+      emit("job:lost", { worker, job, error: new Error(message) });
+    }
+    this.#giveBack({ jobs, queueIds });
+    former.abort(message);
+    this.#claimer.nudge();
+  }
+
   async release(): Promise<void> {
     this.#options.logger.error(
       "DEPRECATED: You are calling `workerPool.release()`; please use `workerPool.gracefulShutdown()` instead.",
@@ -196,12 +237,16 @@ export class Pool implements WorkerPool {
 
   gracefulShutdown(message = "Worker pool is shutting down gracefully"): Promise<void> {
     if (this.#forceful) return this.#forceful.then(() => undefined);
-    this.#graceful ??= this.#options.hooks.aroundGracefulShutdown(this, message, () => this.#shutDown(message));
+    if (!this.#graceful) {
+      this.#graceful = this.#shutDownOrElse(message);
+      this.#graceful.catch(() => undefined); // an event tells of it, and `promise`
+    }
     return this.#graceful;
   }
 
   forcefulShutdown(message: string): Promise<{ forceFailedJobs: readonly Job[] }> {
-    this.#forceful ??= this.#options.hooks.aroundForcefulShutdown(this, message, () => this.#stopNow(message));
+    if (this.#isFinished && !this.#forceful) return Promise.resolve({ forceFailedJobs: [] });
+    this.#forceful ??= this.#stopNowWhateverHappens(message);
     return this.#forceful;
   }
 
@@ -217,6 +262,30 @@ export class Pool implements WorkerPool {
   }
   finally(onFinally?: (() => void) | null): Promise<void> {
     return this.promise.finally(onFinally);
+  }
+
+  #makeSlot(): Slot {
+    const slot = new Slot(this, this.#options.emit, this.#options.workerId);
+    void slot.promise.then(() => this.#onSlotGone(slot));
+    return slot;
+  }
+
+  /** Somebody released one of our slots while the pool goes on: a plugin may replace it, else the pool stops too. */
+  #onSlotGone(slot: Slot): void {
+    if (!this._active) return;
+    const { emit, hooks, tasks, logger } = this.#options;
+    this.#dispatcher.retire(slot);
+    try {
+      hooks.onWorkerExit(this, slot, () => {
+        const successor = this.#makeSlot();
+        this.#slots[this.#slots.indexOf(slot)] = successor;
+        emit("worker:create", { worker: successor, tasks });
+        this.#dispatcher.employ(successor);
+      });
+    } catch (error) {
+      logger.error(`${toError(error).message}; the pool is shutting down.`, { error });
+      void this.gracefulShutdown(toError(error).message);
+    }
   }
 
   #makeDispatcher(): Dispatcher {
@@ -240,9 +309,10 @@ export class Pool implements WorkerPool {
         if (hasReleasedQueue) this.#claimer.nudge();
         else this.#claimer.wake();
       },
+      onDrained: () => this.#localQueue?.drained(),
       onStall: () => {
         this.#localQueue?.expire();
-        this.#returning = this.#giveBack(this.#dispatcher.buffer.drain());
+        this.#giveBack(this.#dispatcher.buffer.drain());
       },
     });
   }
@@ -265,15 +335,24 @@ export class Pool implements WorkerPool {
       relaxed: this.#options.ownsTransactions,
       pollInterval: () => (this.#isDeaf ? Math.min(deafPollMs, settings.pollInterval) : settings.pollInterval),
       outage: this.#outage,
-      onClaiming: () => forFreeSlots((worker) => emit("worker:getJob:start", { worker })),
+      onClaiming: () => {
+        this.#localQueue?.polling();
+        forFreeSlots((worker) => emit("worker:getJob:start", { worker }));
+      },
       onClaimed: (jobs, wanted, bytes) => {
-        this.#localQueue?.filled(jobs, wanted, () => this.#claimer.nudge());
+        this.#localQueue?.claimed(jobs, wanted, () => this.#claimer.wake());
+        if (jobs[0] && jobs[0].locked_by !== this.#id) {
+          // Claimed under an id that was taken for dead meanwhile.
+          this.#giveBack({ jobs: [...jobs], queueIds: queuesOf(jobs) });
+          return;
+        }
         if (this.#stopClaiming.signal.aborted) {
           for (const job of jobs) this.#dispatcher.buffer.add(job);
-          this.#returning = this.#giveBack(this.#dispatcher.buffer.drain());
+          this.#giveBack(this.#dispatcher.buffer.drain());
           return;
         }
         this.#dispatcher.accept(jobs, bytes);
+        if (this.#dispatcher.buffer.size > 0) this.#localQueue?.holding();
         if (jobs.length < wanted) forFreeSlots((worker) => emit("worker:getJob:empty", { worker }));
       },
       onError: (error) => forFreeSlots((worker) => emit("worker:getJob:error", { worker, error })),
@@ -281,14 +360,19 @@ export class Pool implements WorkerPool {
   }
 
   #learnTasks(): Promise<TaskIds> {
-    const { database, tasks } = this.#options;
+    const { tasks } = this.#options;
     const names = Object.keys(tasks);
     if (names.length === 0) return Promise.reject(new Error("No runnable tasks!"));
-    this.#taskIds ??= learnTaskIds(database, names).catch((error) => {
+    this.#taskIds ??= this.#register(names).catch((error) => {
       this.#taskIds = undefined;
       throw error;
     });
     return this.#taskIds;
+  }
+
+  async #register(names: readonly string[]): Promise<TaskIds> {
+    await this.#options.lifeline?.register(names);
+    return learnTaskIds(this.#options.database, names);
   }
 
   async #flagsToSkip(): Promise<readonly string[] | null> {
@@ -305,59 +389,46 @@ export class Pool implements WorkerPool {
   }
 
   #listen(): void {
-    const { listenOn, database, emit, logger } = this.#options;
+    const { listenOn } = this.#options;
     if (!listenOn) return;
-    this.#listener = new Listener({
+    this.#listener = hearJobs({
+      ...this.#options,
       connect: listenOn,
-      notify: (channel, payload) =>
-        database.withPgClient((client) => client.query("select pg_notify($1, $2)", [channel, payload])),
-      onConnecting: (attempts) => emit("pool:listen:connecting", { workerPool: this, attempts }),
-      onConnected: (client) => emit("pool:listen:success", { workerPool: this, client }),
-      onNotification: (message, client) => {
-        emit("pool:listen:notification", { workerPool: this, message, client });
-        this.#hear(message);
-      },
-      onError: (error) => {
-        emit("pool:listen:error", { workerPool: this, error });
-        this.#outage.trouble(error);
-      },
-      onReleased: (client) => emit("pool:listen:release", { workerPool: this, client }),
+      workerPool: this,
+      outage: this.#outage,
+      onListening: () => this.#claimer.nudge(),
       onDeaf: () => {
         this.#isDeaf = true;
         this.#claimer.nudge();
-        logger.warn(
-          "Notifications do not arrive on this connection, as is usual behind a pooler in transaction mode. Jobs are now " +
-            `looked for every ${deafPollMs} ms; set 'listenConnectionString' to a direct connection to start them at once.`,
-        );
       },
     });
     this.#listener.start();
   }
 
-  #hear({ channel, payload }: Notification): void {
-    let message: { count?: unknown; breaking?: unknown } | undefined;
-    try {
-      message = JSON.parse(payload ?? "");
-    } catch {
-      // Anybody may notify; what cannot be read counts as one job.
-    }
-    if (channel === "worker:migrate") {
-      if (message?.breaking === true) this.#options.onBreakingMigration();
-      return;
-    }
-    this.nudge(typeof message?.count === "number" ? message.count : 1);
+  /** Returns jobs that were claimed and not started; `#returning` resolves when all such are written. */
+  #giveBack({ jobs, queueIds }: { jobs: Job[]; queueIds: number[] }): void {
+    if (jobs.length === 0) return;
+    const written = this.#write(jobs, queueIds, null, null).then(
+      () => {
+        this.#localQueue?.returned(jobs);
+        this.#claimer.wake();
+      },
+      (error) => this.#die(error, "returnJob"),
+    );
+    this.#returning = Promise.all([this.#returning, written]).then(() => undefined);
   }
 
-  /** Returns jobs that were claimed and not started. */
-  async #giveBack({ jobs, queueIds }: { jobs: Job[]; queueIds: number[] }): Promise<void> {
-    if (jobs.length === 0) return;
-    try {
-      await this.#write(jobs, queueIds, null, null);
-      this.#localQueue?.returned(jobs);
-      this.#claimer.wake();
-    } catch (error) {
-      this.#die(error, "returnJob");
-    }
+  #surely<Kind extends Outcome["kind"]>(write: Write<Kind>): Write<Kind> {
+    return (endings) =>
+      persist(
+        async (mayBeDone) => {
+          const lost = await write(endings);
+          // A job that is not ours any more after a try that may have gone through was most likely settled by that.
+          return mayBeDone ? null : lost;
+        },
+        this.#outage,
+        this.#giveUp.signal,
+      );
   }
 
   async #write(
@@ -377,20 +448,37 @@ export class Pool implements WorkerPool {
 
   async #shutDown(message: string): Promise<void> {
     const { emit, settings } = this.#options;
-    const abortTimer = setTimeout(
-      () => this.#stopSwitch.abort(new Error(message)),
-      settings.gracefulShutdownAbortTimeout,
-    );
+    const abortTimer = setTimeout(() => this.#stopSwitch.abort(message), settings.gracefulShutdownAbortTimeout);
     abortTimer.unref();
     emit("pool:gracefulShutdown", { pool: this, workerPool: this, message });
     try {
       await this.#windDown();
-      emit("pool:gracefulShutdown:complete", { pool: this, workerPool: this });
+    } finally {
+      clearTimeout(abortTimer);
+    }
+    if (this.#forceful) throw new ShutdownError(overtakenMessage);
+    emit("pool:gracefulShutdown:complete", { pool: this, workerPool: this });
+    this.#finish();
+  }
+
+  async #shutDownOrElse(message: string): Promise<void> {
+    const { emit, hooks } = this.#options;
+    try {
+      await hooks.aroundGracefulShutdown(this, message, () => this.#shutDown(message));
     } catch (error) {
       emit("pool:gracefulShutdown:error", { pool: this, workerPool: this, error });
       await this.forcefulShutdown(toError(error).message);
-    } finally {
-      clearTimeout(abortTimer);
+      throw error;
+    }
+  }
+
+  async #stopNowWhateverHappens(message: string): Promise<{ forceFailedJobs: readonly Job[] }> {
+    const { emit, hooks } = this.#options;
+    try {
+      return await hooks.aroundForcefulShutdown(this, message, () => this.#stopNow(message));
+    } catch (error) {
+      emit("pool:forcefulShutdown:error", { pool: this, workerPool: this, error });
+      return this.#stopNow(message);
     }
   }
 
@@ -398,11 +486,12 @@ export class Pool implements WorkerPool {
   async #windDown(): Promise<void> {
     this.#stopClaiming.abort();
     await this.#claiming.catch(() => undefined);
-    const [, returned] = [this.#localQueue?.release(), this.#giveBack(this.#dispatcher.close())];
-    await Promise.all([returned, this.#returning, this.#waitForSlots()]);
-    await Promise.all([this.#lanes[0].idle(), this.#lanes[1].idle(), this.#keeper.stop(), this.#listener?.stop()]);
+    this.#localQueue?.release();
+    this.#giveBack(this.#dispatcher.close());
+    await Promise.all([this.#returning, this.#waitForSlots(), this.#listener?.stop()]);
+    await Promise.all([this.#lanes[0].idle(), this.#lanes[1].idle(), this.#keeper.stop()]);
     if (this.#firstFlags) await Promise.all(this._workers.map((worker) => this.#options.hooks.onWorkerStop(worker)));
-    this.#finish();
+    await this.#options.lifeline?.deregister();
   }
 
   async #waitForSlots(): Promise<void> {
@@ -422,15 +511,18 @@ export class Pool implements WorkerPool {
   /** Gives running jobs back: the process must go, and it is not their fault. */
   async #interrupt(): Promise<void> {
     const { emit, settings } = this.#options;
-    this.#stopSwitch.abort(new ShutdownError("The worker is shutting down and the job's time is over."));
-    const slots = this._workers.filter((slot) => slot.getActiveJob() !== null);
-    const jobs = slots.map((slot) => slot.getActiveJob()!);
-    if (jobs.length > 0) {
+    this.#stopSwitch.abort("The worker is shutting down and the job's time is over.");
+    const ours = new Set(this.#dispatcher.running());
+    const running = this._workers.flatMap((worker) => {
+      const job = worker.getActiveJob();
+      return job && ours.has(job) ? [{ worker, job }] : [];
+    });
+    if (running.length > 0) {
+      const jobs = running.map(({ job }) => job);
       const queueIds = jobs.map((job) => this.#dispatcher.abandon(job)).filter((id) => id !== null);
       const lost = await this.#write(jobs, queueIds, settings.interruptedJobRetryDelay, interruptedMessage);
-      for (const slot of slots) {
-        const job = slot.getActiveJob();
-        if (job && !lost.has(job.id)) emit("job:interrupted", { worker: slot, job, reason: interruptedMessage });
+      for (const { worker, job } of running) {
+        if (!lost.has(job.id)) emit("job:interrupted", { worker, job, reason: interruptedMessage });
       }
     }
     for (const slot of this._workers) void slot.release(true);
@@ -440,34 +532,28 @@ export class Pool implements WorkerPool {
     const { emit } = this.#options;
     emit("pool:forcefulShutdown", { pool: this, workerPool: this, message });
     this.#stopClaiming.abort();
-    this.#stopSwitch.abort(new ShutdownError(message));
-    const giveUpTimer = setTimeout(() => this.#giveUp.abort(), forcefulMs);
+    this.#stopSwitch.abort(message);
+    this.#localQueue?.release();
     const jobs = this.#dispatcher.running();
-    try {
-      this.#localQueue?.release();
-      const returned = this.#giveBack(this.#dispatcher.close());
-      for (const job of jobs) {
-        this.#lanes[1].add({
-          outcome: failed(job, new ShutdownError(message)) as never,
-          poolId: job.locked_by!,
-          releaseQueue: this.#dispatcher.abandon(job),
-          onWritten: () => undefined,
-        });
-      }
-      for (const slot of this._workers) void slot.release(true);
-      await Promise.all([
-        returned,
-        this.#lanes[0].idle(),
-        this.#lanes[1].idle(),
-        this.#keeper.stop(),
-        this.#listener?.stop(),
-      ]);
-      emit("pool:forcefulShutdown:complete", { pool: this, workerPool: this });
-    } catch (error) {
-      emit("pool:forcefulShutdown:error", { pool: this, workerPool: this, error });
-    } finally {
-      clearTimeout(giveUpTimer);
+    const error = new ShutdownError(message);
+    this.#giveBack(this.#dispatcher.close());
+    for (const job of jobs) {
+      this.#lanes[1].add({
+        outcome: { kind: "failed", job, error },
+        poolId: job.locked_by!,
+        releaseQueue: this.#dispatcher.abandon(job),
+        onWritten: () => undefined,
+        onGivenUp: () => undefined,
+      });
     }
+    for (const slot of this._workers) void slot.release(true);
+    try {
+      await this.#writeWhatIsLeft();
+      emit("pool:forcefulShutdown:complete", { pool: this, workerPool: this });
+    } catch (failure) {
+      emit("pool:forcefulShutdown:error", { pool: this, workerPool: this, error: failure });
+    }
+    await this.#options.lifeline?.deregister();
     const names = jobs.map(({ id, task_identifier }) => `${id} (${task_identifier})`).join(", ");
     this.#finish(
       jobs.length > 0
@@ -477,6 +563,24 @@ export class Pool implements WorkerPool {
     return { forceFailedJobs: jobs };
   }
 
+  /** Tries for a while; a database that is away must not keep a process that is to end. */
+  async #writeWhatIsLeft(): Promise<void> {
+    const giveUpTimer = setTimeout(() => this.#giveUp.abort(), forcefulMs);
+    const cancel = new AbortController();
+    const written = async (): Promise<boolean> => {
+      await this.#claiming.catch(() => undefined); // what it still brings is returned
+      await Promise.all([this.#lanes[0].idle(), this.#lanes[1].idle(), this.#keeper.stop(), this.#listener?.stop()]);
+      await this.#returning;
+      return !this.#giveUp.signal.aborted || this.#fatal !== undefined;
+    };
+    const isWritten = await Promise.race([written(), sleep(forcefulMs + overtimeMs, cancel.signal).then(() => false)]);
+    clearTimeout(giveUpTimer);
+    cancel.abort();
+    if (!isWritten) {
+      throw new ShutdownError(`Could not write how jobs ended within ${forcefulMs / 1000} s; their locks remain.`);
+    }
+  }
+
   /** A write that cannot succeed: this pool can no longer keep its promises, so it stops and says why. */
   #die(error: unknown, action: string): void {
     if (this.#fatal || this.#giveUp.signal.aborted) return;
@@ -484,7 +588,7 @@ export class Pool implements WorkerPool {
     this.#options.emit("pool:fatalError", { workerPool: this, error, action });
     this.#options.logger.error(`The worker cannot go on and stops (${action}): ${this.#fatal.message}`, { error });
     this.#giveUp.abort();
-    void this.gracefulShutdown(`Fatal error: ${this.#fatal.message}`).catch(() => undefined);
+    void this.gracefulShutdown(`Fatal error: ${this.#fatal.message}`);
   }
 
   #finish(error = this.#fatal): void {
@@ -495,4 +599,8 @@ export class Pool implements WorkerPool {
     if (error) this.#finished.reject(error);
     else this.#finished.resolve();
   }
+}
+
+function queuesOf(jobs: readonly Job[]): number[] {
+  return [...new Set(jobs.map(({ job_queue_id }) => job_queue_id).filter((id) => id !== null))];
 }

@@ -14,12 +14,17 @@ export interface Ending<Kind extends Outcome["kind"] = Outcome["kind"]> {
   readonly poolId: string;
   /** Called when the database knows; `isLost` if the job was no longer ours. */
   readonly onWritten: (isLost: boolean) => void;
+  /** Called when it could not be written. */
+  readonly onGivenUp: (error: unknown) => void;
 }
 
 /** At most this many ends go out in one statement. */
 const maxBatch = 1_000;
 
-type Write<Kind extends Outcome["kind"]> = (endings: readonly Ending<Kind>[]) => Promise<readonly string[] | null>;
+/** Writes ends in one statement, and gives the ids of those that were no longer ours. */
+export type Write<Kind extends Outcome["kind"]> = (
+  endings: readonly Ending<Kind>[],
+) => Promise<readonly string[] | null>;
 
 /**
  * Writes ends one statement after the other: what gathers while one is under way goes out with the next, so batches grow only
@@ -28,16 +33,12 @@ type Write<Kind extends Outcome["kind"]> = (endings: readonly Ending<Kind>[]) =>
 export class SettleLane<Kind extends Outcome["kind"]> {
   readonly #write: Write<Kind>;
   readonly #delayMs: number;
-  readonly #onFatal: (error: unknown, endings: readonly Ending<Kind>[]) => void;
+  readonly #onFatal: (error: unknown) => void;
   #waiting: Ending<Kind>[] = [];
   #inFlight = 0;
   #loop: Promise<void> | undefined;
 
-  constructor(
-    write: Write<Kind>,
-    delayMs: number,
-    onFatal: (error: unknown, endings: readonly Ending<Kind>[]) => void,
-  ) {
+  constructor(write: Write<Kind>, delayMs: number, onFatal: (error: unknown) => void) {
     this.#write = write;
     this.#delayMs = delayMs;
     this.#onFatal = onFatal;
@@ -70,7 +71,8 @@ export class SettleLane<Kind extends Outcome["kind"]> {
         const lost = await this.#write(endings);
         for (const ending of endings) ending.onWritten(lost?.includes(ending.outcome.job.id) ?? false);
       } catch (error) {
-        this.#onFatal(error, endings);
+        for (const ending of endings) ending.onGivenUp(error);
+        this.#onFatal(error);
       }
       this.#inFlight = 0;
       if (this.#delayMs > 0 && this.#waiting.length > 0) await sleep(this.#delayMs);
@@ -103,7 +105,7 @@ export function writeFailed(database: Database): Write<"failed"> {
       poolId: poolOf(endings),
       jobIds: endings.map(({ outcome }) => outcome.job.id),
       errors: endings.map(({ outcome }) => errorText(outcome.error)),
-      payloads: endings.map(({ outcome }) => (outcome.remaining ? JSON.stringify(outcome.remaining) : null)),
+      payloads: endings.map(({ outcome }) => outcome.remaining ?? null),
       queueIds: queuesOf(endings),
     });
     return row?.lost ?? null;

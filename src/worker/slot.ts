@@ -22,6 +22,11 @@ export class Slot implements Worker {
     this.promise = this.#stopped.promise;
   }
 
+  /** Takes no further job. */
+  get isReleased(): boolean {
+    return this.#isReleased;
+  }
+
   get isFree(): boolean {
     return this.#job === null && !this.#isReleased;
   }

@@ -16,7 +16,8 @@ export class StopSwitch {
     return this.#controller.signal;
   }
 
-  abort(reason: Error): void {
-    this.#controller.abort(reason);
+  abort(message: string): void {
+    // The name that everything which takes a signal uses, and that users look for.
+    this.#controller.abort(new DOMException(message, "AbortError"));
   }
 }

@@ -163,6 +163,9 @@ begin
         count(*) as seen,
         max(head.run_at) as last_run_at,
         (array_agg(head.id))[count(*)] as last_id,
+        -- Rows that fit but find no room are for the next look, so that is where it goes on.
+        (array_agg(head.run_at) filter (where head.fits))[room] as cut_run_at,
+        (array_agg(head.id) filter (where head.fits))[room] as cut_id,
         array_agg(head.ctid) filter (where head.fits) as rows,
         array_agg(head.job_queue_id) filter (where head.fits) as row_queues,
         coalesce(bool_or(head.job_queue_id is not null) filter (where head.fits), false) as has_queues
@@ -204,12 +207,12 @@ begin
         ) as job;
       end if;
       taken := taken || locked;
+      spare := spare - ((case when piece.cut_id is null then piece.seen else room end) - cardinality(locked));
       room := room - cardinality(locked);
-      spare := spare - (piece.seen - cardinality(locked));
-      from_run_at := piece.last_run_at;
-      from_id := piece.last_id;
+      from_run_at := coalesce(piece.cut_run_at, piece.last_run_at);
+      from_id := coalesce(piece.cut_id, piece.last_id);
       polluted := spare < 0;
-      exit when room <= 0 or piece.seen < size or polluted;
+      exit when room <= 0 or (piece.seen < size and piece.cut_id is null) or polluted;
       size := least(size * 2, 2000);
     end loop;
     marks := marks || json_build_array(level, from_run_at::text, from_id::text);

@@ -1,0 +1,234 @@
+import { expect, onTestFinished, test } from "vitest";
+import { runOnce } from "../../src/index.ts";
+import { freshDatabase } from "../support/database.ts";
+import { until } from "../support/wait.ts";
+import { heldTask, never, startPool, startWorker } from "./kit.ts";
+
+const quiet = { noHandleSignals: true } as const;
+
+test("jobs start in the order of priority, then run_at, then id", async () => {
+  const db = await freshDatabase();
+  await db.query(`
+    select graphile_worker.add_job('t', json_build_object('n', n), run_at => now() - run_at, priority => priority)
+    from (values
+      (1, interval '1 second', 5), (2, interval '3 seconds', 0), (3, interval '2 seconds', 0),
+      (4, interval '3 seconds', 0), (5, interval '9 seconds', 5), (6, interval '0', -1), (7, interval '0', 32767)
+    ) as spec (n, run_at, priority)`);
+  const order: number[] = [];
+  await runOnce({ ...quiet, connectionString: db.url, taskList: { t: ({ n }) => void order.push(n) } });
+  expect(order).toEqual([6, 2, 4, 3, 5, 1, 7]);
+});
+
+test("order holds over many claims, among jobs of tasks that this worker lacks and of queues that are held", async () => {
+  const db = await freshDatabase();
+  await db.query(`
+    select graphile_worker.add_job(
+      case when n % 3 = 0 then 'other' else 't' end, json_build_object('n', n), priority => n % 2,
+      queue_name => case when n % 50 = 0 then 'held' end)
+    from generate_series(1, 1500) as n`);
+  await db.query(
+    "update graphile_worker._private_job_queues set locked_at = now(), locked_by = 'pool-x' where queue_name = 'held'",
+  );
+  const order: number[] = [];
+  await runOnce({ ...quiet, connectionString: db.url, taskList: { t: ({ n }) => void order.push(n) } });
+  const ours = Array.from({ length: 1500 }, (_, index) => index + 1).filter((n) => n % 3 !== 0 && n % 50 !== 0);
+  const expected = [...ours.filter((n) => n % 2 === 0), ...ours.filter((n) => n % 2 === 1)];
+  expect(order.toSorted((a, b) => a - b)).toEqual(ours);
+  expect(order).toEqual(expected);
+});
+
+test("jobs of tasks that this worker does not have are left alone", async () => {
+  const db = await freshDatabase();
+  const { runner, completed } = await startWorker(db, { mine: () => undefined });
+  const theirs = await runner.addJob("theirs", {});
+  await runner.addJob("mine", {});
+  await completed(1);
+  await runner.stop();
+  expect(await db.jobs()).toMatchObject([{ id: theirs.id, attempts: 0, locked_by: null }]);
+});
+
+test("a job that is added while the worker is idle starts at once, not at the next poll", async () => {
+  const db = await freshDatabase();
+  const { runner, nth, completed } = await startWorker(db, { t: () => undefined });
+  await nth("worker:getJob:empty");
+  for (let n = 1; n <= 5; n++) {
+    await runner.addJob("t", { n });
+    await completed(n);
+  }
+});
+
+test("a job that is added between the first look and the moment LISTEN is heard is not missed", async () => {
+  const db = await freshDatabase();
+  const { completed } = await startWorker(
+    db,
+    { t: () => undefined },
+    {
+      preset: {
+        plugins: [
+          {
+            name: "adds-late",
+            version: "0.0.0",
+            worker: {
+              hooks: {
+                startWorker: async () => {
+                  await db.query("select pg_sleep(0)");
+                },
+              },
+            },
+          },
+        ],
+      },
+    },
+  );
+  await db.query("select graphile_worker.add_job('t')");
+  await completed(1);
+});
+
+test("a scheduled job starts when it is due, though the next poll is far away", async () => {
+  const db = await freshDatabase();
+  const startedAt = new Map<string, Date>();
+  const { runner, completed, nth } = await startWorker(db, {
+    t: (_payload, { job }) => void startedAt.set(job.id, new Date()),
+  });
+  await nth("worker:getJob:empty");
+  const due = new Date(Date.now() + 700);
+  const late = await runner.addJob("t", {}, { runAt: new Date(due.getTime() + 300) });
+  const early = await runner.addJob("t", {}, { runAt: due });
+  await completed(2);
+  expect(startedAt.get(early.id)!.getTime()).toBeGreaterThanOrEqual(due.getTime());
+  expect(startedAt.get(early.id)!.getTime()).toBeLessThan(startedAt.get(late.id)!.getTime());
+});
+
+test("a job that was scheduled before the worker started is known and starts when it is due", async () => {
+  const db = await freshDatabase();
+  await db.query("select graphile_worker.add_job('other', run_at => now() + interval '300 ms')");
+  await db.query("select graphile_worker.add_job('t', run_at => now() + interval '800 ms')");
+  const { completed } = await startWorker(db, { t: () => undefined });
+  await completed(1);
+});
+
+test("a failed job is tried again when its back-off is over, though the next poll is far away", async () => {
+  const db = await freshDatabase();
+  let tries = 0;
+  const { runner, nth } = await startWorker(db, {
+    t: () => {
+      tries++;
+      if (tries === 1) throw new Error("once");
+    },
+  });
+  await runner.addJob("t", {});
+  await nth("job:success");
+  expect(tries).toBe(2);
+});
+
+test("with useNodeTime the clock of this process decides what is due", async () => {
+  const db = await freshDatabase();
+  const { nth, runner } = await startWorker(db, { t: () => undefined }, { useNodeTime: true });
+  const job = await runner.addJob("t", {});
+  expect(Math.abs(job.run_at.getTime() - Date.now())).toBeLessThan(60_000);
+  const { job: claimed } = await nth("job:start");
+  expect(claimed.run_at).toEqual(job.run_at);
+  await nth("job:complete");
+});
+
+test("polling finds jobs where nobody is told of them", async () => {
+  const db = await freshDatabase();
+  const { runner, completed, names } = await startWorker(
+    db,
+    { t: () => undefined },
+    { useNotifications: false, pollInterval: 50 },
+  );
+  await runner.addJob("t", {});
+  await completed(1);
+  expect(names()).not.toContain("pool:listen:connecting");
+});
+
+test("a poll interval beyond what timers can hold is kept, not turned into a busy loop", async () => {
+  const db = await freshDatabase();
+  const warnings: string[] = [];
+  const onWarning = ({ name }: Error): void => void warnings.push(name);
+  process.on("warning", onWarning);
+  onTestFinished(() => void process.off("warning", onWarning));
+  const { runner, completed } = await startWorker(db, { t: () => undefined }, { pollInterval: 2 ** 40 });
+  await runner.addJob("t", {});
+  await completed(1);
+  expect(warnings).not.toContain("TimeoutOverflowWarning");
+});
+
+test("every job runs exactly once, whatever the number of pools", async () => {
+  const db = await freshDatabase();
+  const runs = new Map<string, number>();
+  const tasks = {
+    t: (_: unknown, { job }: { job: { id: string } }) => void runs.set(job.id, (runs.get(job.id) ?? 0) + 1),
+  };
+  const pools = [1, 2, 3].map(() => startPool(db, tasks, { concurrency: 5 }));
+  await db.query("select graphile_worker.add_job('t') from generate_series(1, 2000)");
+  await until(async () => (await db.jobs()).length === 0, { what: "all jobs are done" });
+  await Promise.all(pools.map(({ pool }) => pool.gracefulShutdown()));
+  expect(runs.size).toBe(2000);
+  expect([...runs.values()].every((count) => count === 1)).toBe(true);
+});
+
+test("slow jobs are not claimed ahead: what one pool cannot start, another one runs", async () => {
+  const db = await freshDatabase();
+  const one = heldTask();
+  const other = heldTask();
+  startPool(db, { t: one.task });
+  await db.query("select graphile_worker.add_job('t')");
+  await one.begun(1);
+  startPool(db, { t: other.task });
+  await db.query("select graphile_worker.add_job('t')");
+  await other.begun(1);
+});
+
+test("buffered jobs that stand still are given back with their attempt restored", async () => {
+  const db = await freshDatabase();
+  const held = heldTask();
+  const one = startPool(db, { quick: () => undefined, slow: held.task }, { concurrency: 2 });
+  await db.query("select graphile_worker.add_job('quick') from generate_series(1, 500)");
+  await until(() => one.of("job:complete").length >= 500, { what: "the pool has seen many quick jobs" });
+  await db.query("select graphile_worker.add_job('slow') from generate_series(1, 20)");
+  await held.begun(2);
+  await until(async () => (await db.jobs()).filter(({ locked_by }) => locked_by !== null).length === 2, {
+    what: "only the running jobs are locked",
+  });
+  expect((await db.jobs()).filter(({ locked_by }) => locked_by === null)).toSatisfy(
+    (jobs: { attempts: number }[]) => jobs.length === 18 && jobs.every(({ attempts }) => attempts === 0),
+  );
+});
+
+test("a long queue does not keep the other slots idle", async () => {
+  const db = await freshDatabase();
+  const held = heldTask();
+  const { of } = startPool(db, { quick: () => undefined, slow: held.task, free: () => undefined }, { concurrency: 4 });
+  await db.query("select graphile_worker.add_job('quick') from generate_series(1, 1000)");
+  await until(() => of("job:complete").length >= 1000, { what: "the pool trusts that jobs are quick" });
+  await db.query("select graphile_worker.add_job('slow', queue_name => 'q') from generate_series(1, 200)");
+  await held.begun(1);
+  await db.query("select graphile_worker.add_job('free')");
+  await until(() => of("job:success").some(({ job }) => job.task_identifier === "free"), { what: "the free job ran" });
+  expect(held.started).toHaveLength(1);
+});
+
+test.each([{ concurrency: 1 }, { concurrency: 4 }])(
+  "runOnce with %o ends when all is done, not at a poll",
+  async (options) => {
+    const db = await freshDatabase();
+    let runs = 0;
+    await db.query("select graphile_worker.add_job('t', queue_name => 'q' || n % 3) from generate_series(1, 50) as n");
+    await runOnce({
+      ...quiet,
+      ...options,
+      connectionString: db.url,
+      pollInterval: never,
+      taskList: {
+        t: async (_payload, { addJob, job }) => {
+          runs++;
+          if (job.attempts === 1 && runs <= 10) await addJob("t", {});
+        },
+      },
+    });
+    expect(runs).toBe(60);
+    expect(await db.jobs()).toEqual([]);
+  },
+);
