@@ -9,7 +9,7 @@ const files = readdirSync(source, { recursive: true, encoding: "utf8" })
   .filter((file) => file.endsWith(".ts"))
   .map((file) => file.replaceAll("\\", "/"));
 
-const features = ["client", "worker", "cron", "recovery", "admin", "tasks", "config"];
+const features = ["client", "worker", "cron", "recovery", "admin", "tasks", "config", "telemetry"];
 const levelByFolder: Record<string, number> = {
   util: 0,
   db: 2,

@@ -38,11 +38,22 @@ export function requestRun(
 
 /** The run as the database reads it; without a job, it only counts as done. */
 export function toRunSpec({ item, identifier }: CronRunRequest, job: CronJob | null): CronRunSpec {
-  const { task = item.task, payload = {}, queueName, maxAttempts, priority, jobKey, jobKeyMode, flags } = job ?? {};
+  const {
+    task = item.task,
+    payload = {},
+    runAt,
+    queueName,
+    maxAttempts,
+    priority,
+    jobKey,
+    jobKeyMode,
+    flags,
+  } = job ?? {};
   return {
     identifier,
     task,
     payload,
+    ...(runAt !== undefined && { run_at: runAt }),
     ...(queueName !== undefined && { queue_name: queueName }),
     ...(maxAttempts !== undefined && { max_attempts: maxAttempts }),
     ...(priority !== undefined && { priority }),

@@ -19,6 +19,8 @@ export interface CronOptions extends ScheduleOptions {
   /** The zone of items that name none. Without it: UTC, and jobs carry no local time. */
   readonly timeZone?: string | undefined;
   readonly clock?: Clock;
+  /** Told of each moment that was looked at and seen to, with the identifiers of the items that were due. */
+  readonly onTick?: ((at: Date, identifiers: readonly string[]) => void) | undefined;
 }
 
 /** A scheduler at work. */
@@ -149,10 +151,18 @@ class CronScheduler implements RunningCron {
   }
 
   async #tick(tick: number, isLate: boolean): Promise<void> {
-    const { items, emit, timeZone } = this.#options;
+    const { items, timeZone, onTick } = this.#options;
     const at = new Date(tick);
     const due = items.filter((item) => isDue(item, at, timeZone) && !(isLate && this.#isMissedForGood(item, at)));
-    if (due.length === 0) return;
+    if (due.length > 0) await this.#schedule(tick, at, due);
+    onTick?.(
+      at,
+      due.map(({ identifier }) => identifier),
+    );
+  }
+
+  async #schedule(tick: number, at: Date, due: readonly ParsedCronItem[]): Promise<void> {
+    const { emit, timeZone } = this.#options;
     const requests = due.map((item) => requestRun(item, at, { backfilled: false, timeZone }));
     const event = {
       cron: this,

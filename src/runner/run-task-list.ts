@@ -1,12 +1,11 @@
 import type { Pool as PgPool, PoolClient } from "pg";
-import { makeAddJob, makeSharedAddJob } from "../client/add-job.ts";
-import { makeAddJobs } from "../client/add-jobs.ts";
 import type { RunOnceOptions, WorkerPoolOptions } from "../config/options.ts";
 import { clientDatabase, poolDatabase } from "../db/database.ts";
 import { resetLocks } from "../db/statements/reset-locks.ts";
 import type { TaskList } from "../task.ts";
 import type { Pool } from "../worker/pool.ts";
 import type { WorkerPool } from "../worker.ts";
+import { makeAdders, makeSharedAdders } from "./add-through-hooks.ts";
 import { type CompiledSharedOptions, compileSharedOptions } from "./compile.ts";
 import { databaseOptions } from "./open-database.ts";
 import { startPool } from "./start-pool.ts";
@@ -30,8 +29,7 @@ export function startPoolOn(
     compiled,
     database,
     tasks,
-    addJob: makeSharedAddJob(database, settings),
-    addJobs: makeAddJobs(database, settings),
+    ...makeSharedAdders(database, compiled),
     forbiddenFlags: _rawOptions.forbiddenFlags,
     concurrency: settings.concurrentJobs,
     pgPool,
@@ -52,8 +50,7 @@ export function runTaskListOnce(options: RunOnceOptions, tasks: TaskList, client
     compiled,
     database,
     tasks,
-    addJob: makeAddJob(database, settings),
-    addJobs: makeAddJobs(database, settings),
+    ...makeAdders(database, compiled),
     forbiddenFlags: options.forbiddenFlags,
     concurrency: 1,
     pgPool: undefined,

@@ -1,12 +1,12 @@
-import { makeSharedAddJob } from "../client/add-job.ts";
-import { makeAddJobs } from "../client/add-jobs.ts";
 import type { ParsedCronItem } from "../cron/cron-item.ts";
 import { type RunningCron, startCron } from "../cron/scheduler.ts";
 import { ConfigError } from "../errors.ts";
 import type { TaskList } from "../task.ts";
 import type { Pool } from "../worker/pool.ts";
 import type { Runner } from "../worker.ts";
+import { makeSharedAdders } from "./add-through-hooks.ts";
 import { type CompiledSharedOptions, compileSharedOptions } from "./compile.ts";
+import { cronHooks } from "./cron-hooks.ts";
 import { findCronItems } from "./cron-items.ts";
 import { getTasks } from "./get-tasks.ts";
 import { migrateSchema } from "./migrate-schema.ts";
@@ -73,6 +73,7 @@ export function startRunner(
     items: cronItems,
     database,
     emit,
+    ...cronHooks(compiled.lifecycle),
     timeZone: settings.timeZone === "UTC" ? undefined : settings.timeZone,
     onTrouble: ({ error, identifiers, retryInMs }) => {
       const what = identifiers ? `Could not schedule ${identifiers.join(", ")}` : "Scheduling recurring jobs failed";
@@ -107,8 +108,7 @@ export function startRunner(
       if (!ending) emit("stop", {});
       await Promise.all([end(), pool.forcefulShutdown(reason)]);
     },
-    addJob: makeSharedAddJob(database, settings),
-    addJobs: makeAddJobs(database, settings),
+    ...makeSharedAdders(database, compiled),
     promise,
     events,
     async [Symbol.asyncDispose]() {

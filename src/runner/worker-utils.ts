@@ -2,14 +2,13 @@ import { type CleanupOptions, cleanup } from "../admin/cleanup.ts";
 import { type JobInspector, makeJobInspector } from "../admin/inspect.ts";
 import { type JobAdmin, makeJobAdmin } from "../admin/jobs.ts";
 import { type AddBatchJobFunction, makeAddBatchJob } from "../client/add-batch-job.ts";
-import { makeAddJob, makeSharedAddJob } from "../client/add-job.ts";
-import { makeAddJobs } from "../client/add-jobs.ts";
 import type { CallerTransaction } from "../client/transaction/caller-transaction.ts";
 import { executorFor } from "../client/transaction/executor-for.ts";
 import type { WorkerUtilsOptions } from "../config/options.ts";
 import type { AddJobFunction, AddJobsFunction } from "../job.ts";
 import type { Helpers } from "../task.ts";
 import { InFlight } from "../util/in-flight.ts";
+import { makeAdders, makeSharedAdders } from "./add-through-hooks.ts";
 import { compileSharedOptions } from "./compile.ts";
 import { migrateSchema } from "./migrate-schema.ts";
 import { openDatabase } from "./open-database.ts";
@@ -47,7 +46,8 @@ export async function makeWorkerUtils(options: WorkerUtilsOptions): Promise<Work
   }
 
   const adds = new InFlight();
-  const addJob = adds.track(makeSharedAddJob(database, settings)) as AddJobFunction;
+  const adders = makeSharedAdders(database, compiled);
+  const addJob = adds.track(adders.addJob) as AddJobFunction;
   const release = async (): Promise<void> => {
     await adds.settled();
     await close();
@@ -56,17 +56,12 @@ export async function makeWorkerUtils(options: WorkerUtilsOptions): Promise<Work
     ...makeJobAdmin(database),
     ...makeJobInspector(database),
     addJob,
-    addJobs: adds.track(makeAddJobs(database, settings)) as AddJobsFunction,
+    addJobs: adds.track(adders.addJobs) as AddJobsFunction,
     addBatchJob: makeAddBatchJob(addJob),
     withTransaction(tx) {
       const executor = executorFor(tx, settings.schema);
-      const addJobInside = makeAddJob(executor, settings);
-      return {
-        ...makeJobAdmin(executor),
-        addJob: addJobInside,
-        addJobs: makeAddJobs(executor, settings),
-        addBatchJob: makeAddBatchJob(addJobInside),
-      };
+      const inside = makeAdders(executor, compiled);
+      return { ...makeJobAdmin(executor), ...inside, addBatchJob: makeAddBatchJob(inside.addJob) };
     },
     logger,
     withPgClient: database.withPgClient,

@@ -1,5 +1,6 @@
 import type { ClaimedRow } from "../db/statements/claim-jobs.ts";
 import type { Job } from "../job.ts";
+import { hideTraces } from "../trace-context.ts";
 
 /** Whole milliseconds, as the driver gives them; the half microsecond makes up for what floating point loses. */
 function toDate(secondsText: string): Date {
@@ -11,7 +12,7 @@ function toDate(secondsText: string): Date {
 
 /** Builds the job that a task is handed. */
 export function claimedJob(row: ClaimedRow, taskIdentifier: string, poolId: string, lockedAt: Date): Job {
-  return {
+  return hideTraces({
     id: row[0],
     job_queue_id: row[1],
     task_id: row[2],
@@ -30,5 +31,5 @@ export function claimedJob(row: ClaimedRow, taskIdentifier: string, poolId: stri
     flags: row[13],
     is_available: false,
     task_identifier: taskIdentifier,
-  };
+  });
 }

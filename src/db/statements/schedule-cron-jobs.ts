@@ -5,6 +5,8 @@ export interface CronRunSpec {
   readonly identifier: string;
   readonly task: string;
   readonly payload: object;
+  /** The moment of the run, if left out. */
+  readonly run_at?: string;
   readonly queue_name?: string;
   readonly max_attempts?: number;
   readonly job_key?: string;
@@ -34,11 +36,11 @@ export const scheduleCronJobs = statement<{ at: Date; runs: readonly CronRunSpec
   text: `
     with run as (
       select distinct on (identifier)
-        identifier, position, task, payload, queue_name, max_attempts, job_key, job_key_mode, priority, flags, may_overlap,
-        is_wanted
+        identifier, position, task, payload, run_at, queue_name, max_attempts, job_key, job_key_mode, priority, flags,
+        may_overlap, is_wanted
       from json_to_recordset($2::json) as given (
-        identifier text, position integer, task text, payload json, queue_name text, max_attempts integer, job_key text,
-        job_key_mode text, priority integer, flags text[], may_overlap boolean, is_wanted boolean
+        identifier text, position integer, task text, payload json, run_at timestamptz, queue_name text,
+        max_attempts integer, job_key text, job_key_mode text, priority integer, flags text[], may_overlap boolean, is_wanted boolean
       )
       order by identifier, position
     ),
@@ -55,8 +57,8 @@ export const scheduleCronJobs = statement<{ at: Date; runs: readonly CronRunSpec
     select
       identifier,
       case when is_wanted then graphile_worker._hathi_add_cron_job(
-        identifier, may_overlap, task, payload, queue_name, $1::timestamptz, max_attempts, job_key, priority, flags,
-        job_key_mode
+        identifier, may_overlap, task, payload, queue_name, coalesce(run_at, $1::timestamptz), max_attempts, job_key,
+        priority, flags, job_key_mode
       ) end as job_id
     from run
     join advanced using (identifier)
