@@ -6,6 +6,7 @@ import { printCase } from "./report/table.mjs";
 import { runCase } from "./run-case.mjs";
 import { chooseScenarios } from "./scenarios/index.mjs";
 import { startServer } from "./server.mjs";
+import { dropSnapshot } from "./snapshot.mjs";
 import { chooseSystems } from "./systems/index.mjs";
 
 /** Measures the scenarios one after another on one server and writes down what came out. */
@@ -14,8 +15,9 @@ export async function benchmark(options) {
   const server = await startServer(options);
   const places = new Places(server);
   try {
+    await server.claim();
     await places.clear();
-    const { systems, leftOut } = await chooseSystems(options);
+    const { systems, leftOut } = await chooseSystems(options, places);
     const machine = describeMachine({ server, systems, options });
     printHead(machine, leftOut, server);
     const results = [];
@@ -24,9 +26,10 @@ export async function benchmark(options) {
       results.push(result);
       if (options.write) await writeResults({ machine, leftOut, result });
     }
+    await places.clear();
     return results;
   } finally {
-    await places.clear();
+    dropSnapshot();
     await redisStore.stop();
     await server.stop();
   }

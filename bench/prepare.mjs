@@ -7,13 +7,14 @@ const benchDir = fileURLToPath(new URL(".", import.meta.url));
 const rootDir = fileURLToPath(new URL("..", import.meta.url));
 
 /** Installs the peers if package-lock.json changed since the last time, and builds what is measured. */
-export function prepare({ build }) {
+export function prepare({ build, quick }) {
   if (!isInstalled()) runOrThrow("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts"], benchDir);
   if (!build) return;
   const built = spawnSync("npm", ["run", "--silent", "build"], { cwd: rootDir, encoding: "utf8" });
-  if (built.status !== 0) {
-    console.error(`The build failed; measuring what dist holds.\n${(built.stdout + built.stderr).trim().slice(-2000)}`);
-  }
+  if (built.status === 0) return;
+  const output = (built.stdout + built.stderr).trim().slice(-2000);
+  if (!quick) throw new Error(`The build failed, so there is nothing to quote results of.\n${output}`);
+  console.error(`The build failed; trying what dist holds.\n${output}`);
 }
 
 /** npm writes its own record last, so an install cut short counts as none. */

@@ -40,6 +40,12 @@ export async function startServer({ dataDir, databaseUrl }) {
     settings: Object.fromEntries(rows.map(({ name, value }) => [name, value])),
     postmasterPid: server.clusterDir && readPid(server.clusterDir),
     hasStatements: await enableStatements(admin),
+    /** Two runs on one server would drop each other's databases and share one machine. */
+    async claim() {
+      const { rows } = await admin.query("select pg_try_advisory_lock(hashtext('hathi-bench')) as ours");
+      if (!rows[0].ours)
+        throw new Error("Another benchmark is running on this server: wait for it, or give --data-dir.");
+    },
     urlOf(database) {
       const url = new URL(server.connectionString);
       url.pathname = `/${database}`;

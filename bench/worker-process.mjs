@@ -1,5 +1,6 @@
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { snapshotEntry } from "./snapshot.mjs";
 
 /** A process that runs one system's worker or producer, steered by calls. */
 export class WorkerProcess {
@@ -11,13 +12,17 @@ export class WorkerProcess {
   #lastId = 0;
   #ready;
   #exited;
+  /** Why it ended, once it has. */
+  failure;
 
   constructor(script) {
     this.#child = fork(fileURLToPath(new URL(`./workers/${script}`, import.meta.url)), {
       // The caller's DATABASE_URL or PG* must not reach a library that looks for them.
-      env: { PATH: process.env.PATH, NODE_ENV: "production" },
+      env: { PATH: process.env.PATH, NODE_ENV: "production", HATHI_BENCH_ENTRY: snapshotEntry },
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
+    // A message to a process that is just dying; its exit says the rest.
+    this.#child.on("error", () => undefined);
     this.#exited = new Promise((resolve) => this.#child.once("exit", resolve));
     this.#ready = new Promise((resolve, reject) => {
       this.#child.on("message", (message) => this.#receive(message, resolve));
@@ -32,6 +37,7 @@ export class WorkerProcess {
 
   async call(command, args = {}) {
     await this.#ready;
+    if (this.failure) throw this.failure;
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       this.#calls.set(id, { resolve, reject });
@@ -58,6 +64,7 @@ export class WorkerProcess {
   }
 
   #fail(error, rejectReady) {
+    this.failure = error;
     rejectReady(error);
     for (const { reject } of this.#calls.values()) reject(error);
     this.#calls.clear();

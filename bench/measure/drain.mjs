@@ -76,6 +76,10 @@ function watch(workers) {
   return {
     samples,
     ran,
+    checkAlive: () => {
+      const dead = workers.find((worker) => worker.failure);
+      if (dead) throw dead.failure;
+    },
     firstAt: () => {
       const known = workers.map((worker) => worker.progress.firstAt).filter((at) => at !== undefined);
       return known.length === 0 ? undefined : Math.min(...known);
@@ -85,7 +89,10 @@ function watch(workers) {
 
 /** Rows are only counted once every job has started: counting costs the server, too. */
 async function waitForEnd({ run, system, place, jobs, what, until }) {
-  while (run.ran() < jobs && now() < until) await sleep(2);
+  while (run.ran() < jobs && now() < until) {
+    run.checkAlive();
+    await sleep(2);
+  }
   for (;;) {
     const endedAt = now();
     const left = await system.countLeft(place, what);

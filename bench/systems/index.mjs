@@ -17,13 +17,13 @@ const all = [
 ];
 
 /** The systems that were asked for and can run here; for the others, why not. */
-export async function chooseSystems(options) {
+export async function chooseSystems(options, places) {
   const systems = [];
   const leftOut = [];
   for (const system of all) {
     const { only } = options;
     if (only && !only.includes(system.name) && !only.includes(system.family) && system.family !== "raw") continue;
-    const reason = await system.whyNot?.(options);
+    const reason = await system.whyNot?.(options, places);
     if (reason) leftOut.push({ system, reason });
     else systems.push(system);
   }

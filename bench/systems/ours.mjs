@@ -1,3 +1,6 @@
+import { sleep } from "../measure/clock.mjs";
+import { snapshotEntry, takeSnapshot } from "../snapshot.mjs";
+import { withProcesses } from "../worker-process.mjs";
 import { graphileTables } from "./graphile-worker.mjs";
 
 const ours = {
@@ -21,13 +24,36 @@ export const oursSafe = {
   name: "ours-safe",
   title: "Hathi, all safety on",
   settings: ({ concurrency }) => ({ concurrency, recovery: true }),
+  whyNot: async (options, places) => (await whyNot()) ?? (await whyNotSafe(options, places)),
 };
 
 async function whyNot() {
   try {
-    const { run, makeWorkerUtils } = await import("../../dist/index.js");
+    takeSnapshot();
+    const { run, makeWorkerUtils } = await import(snapshotEntry);
     return run && makeWorkerUtils ? undefined : "dist/index.js has no `run` or no `makeWorkerUtils`";
   } catch (error) {
     return `dist/index.js does not load (${error.message})`;
+  }
+}
+
+/** An option that is accepted and does nothing would put the default into the table under a second name. */
+async function whyNotSafe(options, places) {
+  const place = await places.open(oursSafe);
+  try {
+    return await withProcesses([oursSafe.worker], async ([worker]) => {
+      const settings = oursSafe.settings(options);
+      await worker.call("start", { place: place.address, settings, tasks: ["job"], behaviour: "noop" });
+      for (let tries = 0; tries < 50; tries++) {
+        const { rows } = await place.query("select from graphile_worker._private_workers");
+        if (rows.length > 0) return undefined;
+        await sleep(100);
+      }
+      return "`recovery: true` is accepted, but no sign of life appears in _private_workers within 5 s";
+    });
+  } catch (error) {
+    return `\`recovery: true\` does not start (${error.message.split("\n")[0]})`;
+  } finally {
+    await place.drop();
   }
 }

@@ -1,5 +1,5 @@
-import * as ours from "../../dist/index.js";
 import { graphileAdapter } from "./graphile-api.mjs";
 import { serve } from "./serve.mjs";
 
-serve(graphileAdapter(ours));
+// The copy of dist that this run measures.
+serve(graphileAdapter(await import(process.env.HATHI_BENCH_ENTRY)));

@@ -18,6 +18,7 @@ export function serve(adapter) {
     async start({ place, settings, tasks, behaviour }) {
       const calledAt = now();
       worker = await adapter.startWorker({ place, settings, tasks, behaviour, handler: handlers[behaviour] });
+      if (typeof worker?.stop !== "function") throw new Error("Starting a worker gave nothing that can be stopped.");
       record.readyAt = Date.now();
       return { calledAt, readyAt: now() };
     },
