@@ -77,6 +77,15 @@ returns jsonb language sql immutable as $hathi$
   select jsonb_object_agg(flag, true) from unnest(flags) as flag;
 $hathi$;
 
+-- Arrays gather; anything else is replaced.
+create or replace function graphile_worker._hathi_merge_payloads(had json, given json)
+returns json language sql immutable as $hathi$
+  select case
+    when json_typeof(had) = 'array' and json_typeof(given) = 'array' then (had::jsonb || given::jsonb)::json
+    else given
+  end;
+$hathi$;
+
 -- Frees a key that is held by a job which can no longer be changed: one that runs, or one that failed for good. Waits for
 -- a claim in progress, so that what it decides on is the truth.
 create or replace function graphile_worker._hathi_free_keys(keys text[])
@@ -187,11 +196,10 @@ begin
   )
   select array_agg(inserted) into plain from inserted;
 
-  -- A worker may claim the keyed job between freeing the key and the upsert; then the upsert writes nothing for it and it
-  -- has its turn again. In order of key, as above.
+  -- What is written at once is the rule; a key held by a job that runs or is dead is freed, and its spec has another turn. The
+  -- upsert leaves such a job locked by us, so what is decided on it is the truth. In order of key, as above.
   missing := keys;
-  while cardinality(missing) > 0 loop
-    perform graphile_worker._hathi_free_keys(missing);
+  loop
     with upserted as (
       insert into graphile_worker._private_jobs as job
         (job_queue_id, task_id, payload, run_at, max_attempts, key, priority, flags)
@@ -206,11 +214,7 @@ begin
       on conflict (key) do update set
         job_queue_id = excluded.job_queue_id,
         task_id = excluded.task_id,
-        payload = case
-          when json_typeof(job.payload) = 'array' and json_typeof(excluded.payload) = 'array'
-            then (job.payload::jsonb || excluded.payload::jsonb)::json
-          else excluded.payload
-        end,
+        payload = graphile_worker._hathi_merge_payloads(job.payload, excluded.payload),
         max_attempts = excluded.max_attempts,
         run_at = case
           when job_key_preserve_run_at and job.attempts = 0 then job.run_at
@@ -222,14 +226,16 @@ begin
         attempts = 0,
         last_error = null,
         updated_at = now()
-      where job.locked_at is null
+      where job.is_available
       returning *
     )
     select array_agg(upserted) into written from upserted;
     keyed := keyed || written;
+    exit when cardinality(keyed) = cardinality(keys);
     select array_agg(key) into missing
     from unnest(missing) as key
     where key not in (select (done).key from unnest(written) as done);
+    perform graphile_worker._hathi_free_keys(missing);
   end loop;
 
   return query
@@ -377,14 +383,40 @@ begin
     return added;
   end if;
 
-  select * into strict added
-  from graphile_worker.add_jobs(
-    array[(
-      add_job.identifier, add_job.payload, add_job.queue_name, add_job.run_at, add_job.max_attempts::smallint,
-      add_job.job_key, add_job.priority::smallint, add_job.flags
-    )::graphile_worker.job_spec],
-    coalesce(add_job.job_key_mode = 'preserve_run_at', false)
-  );
+  loop
+    insert into graphile_worker._private_jobs as job
+      (job_queue_id, task_id, payload, run_at, max_attempts, key, priority, flags)
+    values (
+      graphile_worker._hathi_queue_id(add_job.queue_name),
+      graphile_worker._hathi_task_id(add_job.identifier),
+      coalesce(add_job.payload, '{}'::json),
+      coalesce(add_job.run_at, now()),
+      coalesce(add_job.max_attempts::smallint, 25::smallint),
+      add_job.job_key,
+      coalesce(add_job.priority::smallint, 0::smallint),
+      flag_object
+    )
+    on conflict (key) do update set
+      job_queue_id = excluded.job_queue_id,
+      task_id = excluded.task_id,
+      payload = graphile_worker._hathi_merge_payloads(job.payload, excluded.payload),
+      max_attempts = excluded.max_attempts,
+      run_at = case
+        when add_job.job_key_mode = 'preserve_run_at' and job.attempts = 0 then job.run_at
+        else excluded.run_at
+      end,
+      priority = excluded.priority,
+      revision = job.revision + 1,
+      flags = excluded.flags,
+      attempts = 0,
+      last_error = null,
+      updated_at = now()
+    where job.is_available
+    returning * into added;
+    exit when found;
+    perform graphile_worker._hathi_free_keys(array[add_job.job_key]);
+  end loop;
+  perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":1}');
   return added;
 end;
 $hathi$;
