@@ -36,13 +36,16 @@ export function toWorkerOptions(options: object): GraphileConfig.WorkerOptions {
 /** Combinations that contradict themselves. */
 export function checkCombinations(options: object): void {
   const given = options as Record<string, unknown>;
-  const exclude = (one: string, other: string, wayOut: string): void => {
-    if (!given[one] || !given[other]) return;
-    throw new ConfigError(`'${one}' and '${other}' were both given: ${wayOut}.`);
+  const exclude = (one: string, other: string, message: string): void => {
+    if (given[one] && given[other]) throw new ConfigError(message);
   };
-  exclude("taskList", "taskDirectory", "pass the tasks, or the folder to load them from");
-  exclude("crontab", "parsedCronItems", "pass one of them");
-  exclude("pgPool", "connectionString", "a pool knows its own database, so leave the connection string out");
+  exclude("taskList", "taskDirectory", "Exactly one of either `taskDirectory` or `taskList` should be set");
+  exclude("crontab", "parsedCronItems", "Exactly one of either `crontab` or `parsedCronItems` should be set");
+  exclude(
+    "pgPool",
+    "connectionString",
+    "Both `pgPool` and `connectionString` are set, at most one of these options should be provided",
+  );
   if (given.workerId && Number(given.concurrency ?? 1) > 1) {
     throw new ConfigError(
       `'workerId' names one worker, but 'concurrency' is ${String(given.concurrency)}: leave one of them out.`,

@@ -32,7 +32,8 @@ function resolveRefetchDelay(
   const { durationMs, threshold = 0, maxAbortThreshold = 5 * size } = options;
   if (durationMs > pollInterval) {
     throw new ConfigError(
-      `'localQueue.refetchDelay.durationMs' (${durationMs}) must not be more than 'pollInterval' (${pollInterval}).`,
+      `Invalid configuration; 'preset.worker.localQueue.refetchDelay.durationMs' (${durationMs}) must not be larger than ` +
+        `'preset.worker.pollInterval' (${pollInterval})`,
     );
   }
   return Object.freeze({ durationMs, threshold, maxAbortThreshold });

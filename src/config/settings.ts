@@ -103,8 +103,8 @@ function pickDefaulted(values: Defaulted): Defaulted {
 function checkResetInterval({ minResetLockedInterval, maxResetLockedInterval }: Defaulted): void {
   if (maxResetLockedInterval < minResetLockedInterval) {
     throw new ConfigError(
-      `'maxResetLockedInterval' (${maxResetLockedInterval}) must not be less than 'minResetLockedInterval' ` +
-        `(${minResetLockedInterval}).`,
+      `Invalid values for minResetLockedInterval (${minResetLockedInterval})/maxResetLockedInterval ` +
+        `(${maxResetLockedInterval}): the second must not be less than the first.`,
     );
   }
 }

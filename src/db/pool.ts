@@ -46,8 +46,8 @@ function makeGuard(logger: Logger): { onError: (error: Error) => void; onConnect
 function makePool({ connectionString, maxPoolSize, logger }: PoolOptions, env: NodeJS.ProcessEnv): HeldPool {
   if (!connectionString && !env.PGDATABASE) {
     throw new ConfigError(
-      "No database was named: pass 'connectionString' or 'pgPool', " +
-        "or set the environment variable DATABASE_URL (or PGDATABASE and the other PG* variables).",
+      "You must either specify `pgPool` or `connectionString`, or you must make the `DATABASE_URL` or `PG*` environmental " +
+        "variables available. (Of the PG* variables, PGDATABASE is the one that counts.)",
     );
   }
   const pool = new pg.Pool({ ...(connectionString && { connectionString }), max: maxPoolSize });

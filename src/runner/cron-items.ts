@@ -27,7 +27,7 @@ export async function findCronItems(compiled: CompiledSharedOptions<RunnerOption
   }
   const [first] = parsedCronItems ?? [];
   if (first && !first[$$isParsed]) {
-    throw new ConfigError("'parsedCronItems' takes what parseCronItems() or parseCrontab() gave, not raw items.");
+    throw new ConfigError("Invalid `parsedCronItems`; you must use a helper e.g. `parseCrontab()` or `parseCronItems()` to produce this value.");
   }
   const items =
     parsedCronItems ??

@@ -2,7 +2,7 @@ import type { Pool as PgPool, PoolClient } from "pg";
 import type { ForbiddenFlagsFn } from "../config/options.ts";
 import type { Database } from "../db/database.ts";
 import { connectDirectly } from "../db/direct-client.ts";
-import type { AddJobFunction, AddJobsFunction, Job } from "../job.ts";
+import type { AddAnyJobFunction, AddAnyJobsFunction, Job } from "../job.ts";
 import type { TaskList } from "../task.ts";
 import { makeJobHelpers } from "../worker/helpers.ts";
 import { Pool, type PoolHooks } from "../worker/pool.ts";
@@ -14,8 +14,8 @@ export interface StartPoolOptions {
   readonly compiled: CompiledSharedOptions<object>;
   readonly database: Database;
   readonly tasks: TaskList;
-  readonly addJob: AddJobFunction;
-  readonly addJobs: AddJobsFunction;
+  readonly addJob: AddAnyJobFunction;
+  readonly addJobs: AddAnyJobsFunction;
   readonly forbiddenFlags: null | undefined | string[] | ForbiddenFlagsFn;
   readonly concurrency: number;
   /** The pool to listen on; undefined for a single client, which cannot listen. */
@@ -39,6 +39,7 @@ export function startPool(options: StartPoolOptions): Pool {
     makeHelpers: makeJobHelpers({ ...settings, database, logger, addJob, addJobs }),
     hooks: poolHooks(compiled, database, tasks),
     forbiddenFlags: resolveFlags(options.forbiddenFlags),
+    mayHoldAhead: typeof options.forbiddenFlags !== "function",
     listenOn: isOnce || !settings.useNotifications ? undefined : listenOn(pgPool, settings.listenConnectionString),
     workerId: options.workerId,
     isOnce,

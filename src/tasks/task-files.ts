@@ -16,7 +16,7 @@ export async function statTaskPath(taskPath: string): Promise<Stats> {
   const stats = await stat(taskPath).catch(() => undefined);
   if (!stats) {
     throw new ConfigError(
-      `Could not find tasks to execute - '${taskPath}' does not exist. Create it, or set 'taskDirectory' to the folder that holds your tasks.`,
+      `Could not find tasks to execute - taskDirectory '${taskPath}' does not exist. Create it, or set 'taskDirectory' to the folder that holds your tasks.`,
     );
   }
   if (!stats.isDirectory() && !stats.isFile()) {

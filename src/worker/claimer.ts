@@ -6,6 +6,7 @@ import { backoffMs } from "../util/backoff.ts";
 import { Pulse } from "../util/pulse.ts";
 import { claimedJob } from "./claimed-job.ts";
 import type { Outage } from "./outage.ts";
+import type { Strays } from "./strays.ts";
 import type { TaskIds } from "./task-ids.ts";
 
 /** What a claim may take. */
@@ -29,6 +30,7 @@ export interface ClaimerOptions {
   readonly relaxed: boolean;
   readonly pollInterval: () => number;
   readonly outage: Outage;
+  readonly strays: Strays;
   readonly onClaiming: () => void;
   /** Is told the jobs, in the order they should start, and how many bytes they came in. */
   readonly onClaimed: (jobs: readonly Job[], wanted: number, bytes: number) => void;
@@ -98,9 +100,15 @@ export class Claimer {
       const now = Date.now();
       if (now >= this.#lookAt) this.#isHungry = true;
       const room = this.#isHungry ? this.#options.room() : null;
-      if (room) await this.#claim(room);
-      else await this.#rest(this.#isHungry ? this.#options.pollInterval() : this.#lookAt - now, signal);
+      if (now >= this.#options.strays.lookAt) await this.#lookForStrays();
+      else if (room) await this.#claim(room);
+      // Never longer than a poll, even if the clock was set back meanwhile.
+      else await this.#rest(Math.min(this.#nextLookAt - now, this.#options.pollInterval()), signal);
     }
+  }
+
+  get #nextLookAt(): number {
+    return Math.min(this.#isHungry ? Infinity : this.#lookAt, this.#options.strays.lookAt);
   }
 
   /** Claims until a look finds nothing and `isQuiet` says that nothing more can come of what runs. */
@@ -128,8 +136,18 @@ export class Claimer {
     return this.#pulse.wait(Math.min(ms, maxTimerMs), signal);
   }
 
+  /** What comes back may be for us. */
+  async #lookForStrays(): Promise<void> {
+    try {
+      await this.#options.strays.look();
+      this.#isHungry = true;
+    } catch (error) {
+      this.#options.outage.trouble(this, error);
+    }
+  }
+
   async #claim(room: Room): Promise<void> {
-    const { database, useNodeTime, pollInterval, outage } = this.#options;
+    const { database, useNodeTime, pollInterval, outage, strays } = this.#options;
     // What nudges us from here on happened after this look began.
     this.#isHungry = false;
     this.#options.onClaiming();
@@ -151,7 +169,7 @@ export class Claimer {
         offOrder: startedAt < this.#offOrderUntil,
         relaxed: this.#options.relaxed,
       });
-      outage.well();
+      outage.well(this);
       this.#errors = 0;
       const now = Date.now();
       if (marks.length === 0) this.#fullLook = { at: now, costMs: now - startedAt };
@@ -174,7 +192,8 @@ export class Claimer {
       this.#lookAt = now + Math.min(pollInterval(), restMs);
       this.#options.onClaimed(jobs, room.jobs, result?.jobs?.length ?? 0);
     } catch (error) {
-      outage.trouble(error);
+      outage.trouble(this, error);
+      strays.suspect(error);
       this.#options.onError(error);
       this.#isHungry = false;
       this.#lookAt = Date.now() + Math.min(pollInterval(), backoffMs(errorBackoff, this.#errors));

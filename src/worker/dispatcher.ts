@@ -26,6 +26,8 @@ export interface DispatcherOptions {
   readonly failing: SettleLane<"failed">;
   /** A fixed number of jobs to hold, given by the user, and how long; without it the pool judges by itself. */
   readonly localQueue: { readonly size: number; readonly ttl: number } | undefined;
+  /** False if what may run can change from one job to the next. */
+  readonly mayHoldAhead: boolean;
   readonly stopSwitch: () => StopSwitch;
   /** There is room for more. */
   readonly onRoom: () => void;
@@ -80,12 +82,13 @@ export class Dispatcher {
       const jobs = Math.max(idle, localQueue.size - this.buffer.size);
       return idle > 0 && this.buffer.ready === 0 ? { jobs, perQueue: jobs } : null;
     }
-    const ahead = this.#pace.ahead(slots.length, Date.now());
+    const now = Date.now();
+    const ahead = this.#options.mayHoldAhead ? this.#pace.ahead(slots.length, now) : 0;
     const jobs = Math.max(idle, this.#free.length + ahead - this.buffer.size);
     // A claim for the buffer alone should be worth a statement.
     if (jobs <= 0 || (idle <= 0 && jobs < ahead / 2)) return null;
-    // The jobs of a queue run one after the other, so one slot's share of what is held ahead is all that runs soon.
-    return { jobs, perQueue: Math.max(1, Math.ceil(ahead / slots.length)) };
+    // The jobs of a queue run one after the other in one slot.
+    return { jobs, perQueue: ahead > 0 ? this.#pace.inARow(now) : 1 };
   }
 
   accept(jobs: readonly Job[], bytes: number): void {

@@ -32,6 +32,12 @@ export class Pace {
     this.#stalledUntil = now + restAfterStallMs;
   }
 
+  /** How many jobs one slot will get through in that moment, one after the other. */
+  inARow(now: number): number {
+    if (this.#jobMs === undefined || now < this.#stalledUntil) return 1;
+    return Math.max(1, Math.floor(Math.min(horizonMs / Math.max(this.#jobMs, 0.001), this.#seen * 4)));
+  }
+
   ahead(slots: number, now: number): number {
     if (this.#jobMs === undefined || now < this.#stalledUntil) return 0;
     const soon = (slots * horizonMs) / Math.max(this.#jobMs, 0.001) - slots;

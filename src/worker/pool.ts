@@ -65,6 +65,8 @@ export interface PoolOptions {
   readonly makeHelpers: MakeHelpers;
   readonly hooks: PoolHooks;
   readonly forbiddenFlags: () => Promise<readonly string[] | null>;
+  /** False if the forbidden flags can change from one job to the next, so that none may be claimed ahead. */
+  readonly mayHoldAhead: boolean;
   /** The connection to listen on; undefined to rely on polling alone. */
   readonly listenOn: (() => Promise<PoolClient>) | undefined;
   readonly workerId: string | undefined;
@@ -298,6 +300,7 @@ export class Pool implements WorkerPool {
       completing: this.#lanes[0],
       failing: this.#lanes[1],
       localQueue: this.#localQueue && settings.localQueue,
+      mayHoldAhead: this.#options.mayHoldAhead,
       stopSwitch: () => this.#stopSwitch,
       onRoom: () => {
         // While nobody tells us of new jobs, a slot that has become free is a reason to look.

@@ -63,7 +63,7 @@ test("the database does not exist", async () => {
 
 test("there is no tasks folder", async () => {
   expect(await reasonOf(["-c", database().url])).toBe(
-    "Could not find tasks to execute - '<cwd>/tasks' does not exist. Create it, or set 'taskDirectory' to the folder that holds your tasks.",
+    "Could not find tasks to execute - taskDirectory '<cwd>/tasks' does not exist. Create it, or set 'taskDirectory' to the folder that holds your tasks.",
   );
 });
 

@@ -75,7 +75,7 @@ describe("settings", () => {
     [{ minResetLockedInterval: 0 }, "'minResetLockedInterval' must be a number of milliseconds from 1 up, got 0."],
     [
       { minResetLockedInterval: 10, maxResetLockedInterval: 5 },
-      "'maxResetLockedInterval' (5) must not be less than 'minResetLockedInterval' (10).",
+      "Invalid values for minResetLockedInterval (10)/maxResetLockedInterval (5): the second must not be less than the first.",
     ],
     [{ maxResetLockedInterval: Number.POSITIVE_INFINITY }, "'maxResetLockedInterval' must be a number of milliseconds"],
     [{ timeZone: "Europe/Hathi" }, "'timeZone' must be a time zone such as 'Europe/Berlin', got 'Europe/Hathi'."],
@@ -86,7 +86,7 @@ describe("settings", () => {
     [{ localQueue: { size: 5, ttl: 0 } }, "'localQueue.ttl' must be a number of milliseconds from 1 up, got 0."],
     [
       { pollInterval: 1_000, localQueue: { size: 5, refetchDelay: { durationMs: 2_000 } } },
-      "'localQueue.refetchDelay.durationMs' (2000) must not be more than 'pollInterval' (1000).",
+      "Invalid configuration; 'preset.worker.localQueue.refetchDelay.durationMs' (2000) must not be larger than 'preset.worker.pollInterval' (1000)",
     ],
     [{ recovery: { maxCrashes: 0 } }, "'recovery.maxCrashes' must be a whole number from 1 up, got 0."],
     [{ recovery: "yes" }, "'recovery' must be true, false or an object of settings, got yes."],

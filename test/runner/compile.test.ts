@@ -146,9 +146,9 @@ describe("options that cannot work", () => {
   });
 
   test.each([
-    [{ taskList: {}, taskDirectory: "x" }, "'taskList' and 'taskDirectory' were both given"],
-    [{ crontab: "# x", parsedCronItems: [] }, "'crontab' and 'parsedCronItems' were both given"],
-    [{ pgPool: {}, connectionString: "x" }, "'pgPool' and 'connectionString' were both given"],
+    [{ taskList: {}, taskDirectory: "x" }, "Exactly one of either `taskDirectory` or `taskList` should be set"],
+    [{ crontab: "# x", parsedCronItems: [] }, "Exactly one of either `crontab` or `parsedCronItems` should be set"],
+    [{ pgPool: {}, connectionString: "x" }, "Both `pgPool` and `connectionString` are set"],
     [{ workerId: "w", concurrency: 2 }, "'workerId' names one worker, but 'concurrency' is 2"],
     [{ concurrency: 0 }, "'concurrentJobs' must be a whole number from 1 up, got 0."],
   ])("%o is refused", (options, message) => {

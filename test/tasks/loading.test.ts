@@ -92,6 +92,6 @@ test("a plugin may load what the built-in ones do not know", async () => {
 
 test("a path that is not there is an error that names it", async () => {
   await expect(load("/no/such/folder")).rejects.toThrow(
-    "Could not find tasks to execute - '/no/such/folder' does not exist.",
+    "Could not find tasks to execute - taskDirectory '/no/such/folder' does not exist.",
   );
 });
