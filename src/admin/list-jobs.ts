@@ -9,7 +9,7 @@ import {
 import type { ShownJobRow } from "../db/statements/show-job.ts";
 import { showJob } from "../db/statements/show-job.ts";
 import { JobSpecError } from "../errors.ts";
-import { checkState, type JobFilter } from "./job-filter.ts";
+import { checkState, type JobFilter, type JobState } from "./job-filter.ts";
 
 export type ListedJob = ListedJobRow;
 export type ShownJob = ShownJobRow;
@@ -37,7 +37,7 @@ export async function listJobs(
     throw new JobSpecError(`'limit' must be a whole number from 1 to 1000, got ${limit}.`);
   }
   const params = { ...paramsOf(filter), before: before === undefined ? null : checkJobId(before), limit: limit + 1 };
-  const rows = await db.run(listJobsStatement, params);
+  const rows = await db.run(listJobsStatement[stateOf(filter)], params);
   const jobs = rows.slice(0, limit);
   return { jobs, next: rows.length > limit ? (jobs.at(-1)?.id ?? null) : null };
 }
@@ -50,14 +50,14 @@ export async function getJob(db: Database, id: string): Promise<ShownJob | null>
 
 /** How many jobs match a filter. Exact, and so it reads them all: for questions before an action, not for every screen. */
 export async function countJobs(db: Database, filter: JobFilter): Promise<number> {
-  const [row] = await db.run(countJobsStatement, paramsOf(filter));
+  const [row] = await db.run(countJobsStatement[stateOf(filter)], paramsOf(filter));
   return row?.count ?? 0;
 }
 
 /** The ids of all jobs that match, oldest first, a thousand at a time. Jobs that match only later are not missed. */
 export async function* eachJobId(db: Database, filter: JobFilter, batch = 1000): AsyncGenerator<readonly string[]> {
   for (let after = "0"; ; ) {
-    const rows = await db.run(listJobIds, { ...paramsOf(filter), after, limit: batch });
+    const rows = await db.run(listJobIds[stateOf(filter)], { ...paramsOf(filter), after, limit: batch });
     const last = rows.at(-1);
     if (!last) return;
     yield rows.map(({ id }) => id);
@@ -70,10 +70,13 @@ export function checkJobId(id: string): string {
   return id;
 }
 
-function paramsOf({ state, task, queue, key, since, search }: JobFilter): JobFilterParams {
+function stateOf({ state }: JobFilter): JobState | "all" {
+  return state === undefined ? "all" : checkState(state);
+}
+
+function paramsOf({ task, queue, key, since, search }: JobFilter): JobFilterParams {
   if (since && Number.isNaN(since.getTime())) throw new JobSpecError("'since' must be a valid date.");
   return {
-    state: state === undefined ? null : checkState(state),
     task: task ?? null,
     queue: queue ?? null,
     key: key ?? null,

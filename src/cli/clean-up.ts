@@ -29,9 +29,8 @@ export function parseCleanupTasks(words: readonly string[]): CleanupTask[] {
     .map((word) => {
       const found = tasks.find(({ task, name }) => task === word.toUpperCase() || name === word.toLowerCase());
       if (found) return found.task;
-      const known = tasks.flatMap(({ task, name }) => [task, name]);
-      const names = tasks.map(({ name }) => name).join(", ");
-      throw new UsageError(`'${word}' is no clean-up task; use ${names}.${suggestion(word, known)}`);
+      const names = tasks.map(({ name }) => name);
+      throw new UsageError(`'${word}' is no clean-up task; use ${names.join(", ")}.${suggestion(word, names)}`);
     });
 }
 

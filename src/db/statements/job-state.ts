@@ -6,3 +6,12 @@ export const stateOfJob = `
     when job.run_at > now() then 'scheduled'
     else 'ready'
   end`;
+
+/** The same as conditions, in words that the planner has statistics and indexes for. */
+export const conditionByState = {
+  all: "true",
+  ready: "job.is_available and job.run_at <= now()",
+  scheduled: "job.is_available and job.run_at > now()",
+  running: "job.locked_at is not null",
+  failed: "job.locked_at is null and job.attempts >= job.max_attempts",
+} as const;

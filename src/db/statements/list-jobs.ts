@@ -1,5 +1,5 @@
-import { statement } from "../statement.ts";
-import { stateOfJob } from "./job-state.ts";
+import { type Statement, statement } from "../statement.ts";
+import { conditionByState, stateOfJob } from "./job-state.ts";
 
 export interface ListedJobRow {
   readonly id: string;
@@ -21,7 +21,6 @@ export interface ListedJobRow {
 }
 
 export interface JobFilterParams {
-  readonly state: string | null;
   readonly task: string | null;
   readonly queue: string | null;
   readonly key: string | null;
@@ -29,22 +28,28 @@ export interface JobFilterParams {
   readonly search: string | null;
 }
 
+type State = keyof typeof conditionByState;
+
 /**
  * A page is one walk down the primary key from where the last page ended: no offset, no count, no sort. A filter only makes
- * the walk longer; at worst it reads the whole table once, in the order it lies on disk.
+ * the walk longer; where the planner knows that few rows match (those that run, one key) it reads the table once, in
+ * parallel, or goes straight to the row.
  */
-const matching = `
+const matching = (state: State): string => `
   from graphile_worker._private_jobs as job
-  where ($1::text is null or ${stateOfJob} = $1::text)
-    and ($2::text is null or job.task_id = (select id from graphile_worker._private_tasks where identifier = $2::text))
-    and ($3::text is null or job.job_queue_id = (select id from graphile_worker._private_job_queues where queue_name = $3::text))
-    and ($4::text is null or job.key = $4::text)
-    and ($5::timestamptz is null or job.created_at >= $5::timestamptz)
-    and ($6::text is null or position(lower($6::text) in lower(concat_ws(' ', job.key, job.last_error, job.payload::text,
-      (select identifier from graphile_worker._private_tasks where id = job.task_id)))) > 0)`;
+  where ${conditionByState[state]}
+    and ($1::text is null or job.task_id = (select id from graphile_worker._private_tasks where identifier = $1::text))
+    and ($2::text is null or job.job_queue_id = (select id from graphile_worker._private_job_queues where queue_name = $2::text))
+    and ($3::text is null or job.key = $3::text)
+    and ($4::timestamptz is null or job.created_at >= $4::timestamptz)
+    and ($5::text is null
+      or position(lower($5::text) in lower(job.payload::text)) > 0
+      or position(lower($5::text) in lower(job.key)) > 0
+      or position(lower($5::text) in lower(job.last_error)) > 0
+      or job.task_id = any (array(
+        select id from graphile_worker._private_tasks where position(lower($5::text) in lower(identifier)) > 0)))`;
 
-const filterValues = ({ state, task, queue, key, since, search }: JobFilterParams): unknown[] => [
-  state,
+const filterValues = ({ task, queue, key, since, search }: JobFilterParams): unknown[] => [
   task,
   queue,
   key,
@@ -52,42 +57,56 @@ const filterValues = ({ state, task, queue, key, since, search }: JobFilterParam
   search,
 ];
 
+/** One statement for each state, since each has its own best plan. */
+function forEachState<Params, Row>(
+  make: (state: State) => Statement<Params, Row>,
+): Readonly<Record<State, Statement<Params, Row>>> {
+  const states = Object.keys(conditionByState) as State[];
+  return Object.fromEntries(states.map((state) => [state, make(state)])) as Record<State, Statement<Params, Row>>;
+}
+
 /** One page of jobs, newest first. */
-export const listJobs = statement<JobFilterParams & { before: string | null; limit: number }, ListedJobRow>({
-  name: "list_jobs",
-  values: ({ before, limit, ...filter }) => [...filterValues(filter), before, limit],
-  text: `
-    with page as materialized (
-      select job.id ${matching}
-        and ($7::bigint is null or job.id < $7::bigint)
-      order by job.id desc
-      limit $8
-    )
-    select
-      job.id, ${stateOfJob} as state, task.identifier as task_identifier, queue.queue_name,
-      job.priority, job.run_at, job.attempts, job.max_attempts, job.last_error, job.created_at, job.updated_at,
-      job.key, job.locked_at, job.locked_by, job.revision, job.flags
-    from page
-    join graphile_worker._private_jobs as job on job.id = page.id
-    join graphile_worker._private_tasks as task on task.id = job.task_id
-    left join graphile_worker._private_job_queues as queue on queue.id = job.job_queue_id
-    order by job.id desc`,
-});
+export const listJobs = forEachState((state) =>
+  statement<JobFilterParams & { before: string | null; limit: number }, ListedJobRow>({
+    name: `list_jobs_${state}`,
+    values: ({ before, limit, ...filter }) => [...filterValues(filter), before, limit],
+    text: `
+      with page as materialized (
+        select job.id ${matching(state)}
+          and ($6::bigint is null or job.id < $6::bigint)
+        order by job.id desc
+        limit $7
+      )
+      select
+        job.id, ${stateOfJob} as state, task.identifier as task_identifier, queue.queue_name,
+        job.priority, job.run_at, job.attempts, job.max_attempts, job.last_error, job.created_at, job.updated_at,
+        job.key, job.locked_at, job.locked_by, job.revision, job.flags
+      from page
+      join graphile_worker._private_jobs as job on job.id = page.id
+      join graphile_worker._private_tasks as task on task.id = job.task_id
+      left join graphile_worker._private_job_queues as queue on queue.id = job.job_queue_id
+      order by job.id desc`,
+  }),
+);
 
 /** The ids of jobs that match, oldest first, from behind an id on. */
-export const listJobIds = statement<JobFilterParams & { after: string; limit: number }, { readonly id: string }>({
-  name: "list_job_ids",
-  values: ({ after, limit, ...filter }) => [...filterValues(filter), after, limit],
-  text: `
-    select job.id ${matching}
-      and job.id > $7::bigint
-    order by job.id
-    limit $8`,
-});
+export const listJobIds = forEachState((state) =>
+  statement<JobFilterParams & { after: string; limit: number }, { readonly id: string }>({
+    name: `list_job_ids_${state}`,
+    values: ({ after, limit, ...filter }) => [...filterValues(filter), after, limit],
+    text: `
+      select job.id ${matching(state)}
+        and job.id > $6::bigint
+      order by job.id
+      limit $7`,
+  }),
+);
 
 /** How many jobs match; reads all of them. */
-export const countJobs = statement<JobFilterParams, { readonly count: number }>({
-  name: "count_jobs",
-  values: filterValues,
-  text: `select count(*)::float8 as count ${matching}`,
-});
+export const countJobs = forEachState((state) =>
+  statement<JobFilterParams, { readonly count: number }>({
+    name: `count_jobs_${state}`,
+    values: filterValues,
+    text: `select count(*)::float8 as count ${matching(state)}`,
+  }),
+);

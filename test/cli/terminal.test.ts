@@ -1,0 +1,78 @@
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { freshDatabase } from "../support/database.ts";
+import { mainFile, type ProgramOptions, type RunningProgram, startCommand } from "../support/program.ts";
+import { makeProject } from "../support/project.ts";
+
+/** The program in a pseudo-terminal: both its streams come back as one, and what is written goes to its keyboard. */
+function startInTerminal(args: readonly string[], options: ProgramOptions): RunningProgram {
+  const script = fileURLToPath(new URL("../support/pseudo-terminal.py", import.meta.url));
+  return startCommand("python3", [script, process.execPath, mainFile, ...args], {
+    ...options,
+    env: { TERM: "xterm-256color", DATABASE_URL: "", ...options.env },
+  });
+}
+
+const seed = `
+  select graphile_worker.add_job('email', max_attempts => 1) from generate_series(1, 3);
+  update graphile_worker._private_jobs set attempts = 1, last_error = 'kaboom'`;
+
+test("a terminal gets colours, and NO_COLOR takes them away", async () => {
+  const db = await freshDatabase();
+  const { folder: cwd } = await makeProject({
+    "tasks/email.mjs": "export default (payload, helpers) => helpers.logger.info('sent');",
+  });
+  const env = { DATABASE_URL: db.url };
+  await db.query("select graphile_worker.add_job('email')");
+  const list = await startInTerminal(["list"], { cwd, env }).ended;
+  expect(list.stdout).toContain("\x1b[32mready\x1b[39m");
+  const worker = await startInTerminal(["--once"], { cwd, env }).ended;
+  expect(worker.stdout).toContain("\x1b[36memail\x1b[39m");
+  expect(worker.stdout).toMatch(/Completed task 1 \(email, \d+\.\d+ms\) with success/);
+  await db.query("select graphile_worker.add_job('email')");
+  const plain = await startInTerminal(["--once"], { cwd, env: { ...env, NO_COLOR: "1" } }).ended;
+  expect(plain.stdout).toContain("sent");
+  expect(plain.stdout).not.toContain("\x1b[");
+});
+
+test("a bulk action asks in a terminal, and does nothing on a no", async () => {
+  const db = await freshDatabase();
+  const { folder: cwd } = await makeProject();
+  const env = { DATABASE_URL: db.url };
+  await db.query(seed);
+  const args = ["retry", "--state", "failed"];
+
+  const no = startInTerminal(args, { cwd, env });
+  await no.says(/Retry 3 jobs\? \[y\/N\]/);
+  no.child.stdin?.write("n\r");
+  expect(await no.ended).toMatchObject({ code: 1, stdout: expect.stringContaining("Nothing was changed.") });
+  expect(await db.job(1)).toMatchObject({ attempts: 1 });
+
+  const yes = startInTerminal(args, { cwd, env });
+  await yes.says(/kaboom[\s\S]*Retry 3 jobs\? \[y\/N\]/);
+  yes.child.stdin?.write("y\r");
+  expect(await yes.ended).toMatchObject({ code: 0, stdout: expect.stringContaining("3 jobs set to run again.") });
+  expect(await db.job(1)).toMatchObject({ attempts: 0 });
+});
+
+test("long work shows how far it is", async () => {
+  const db = await freshDatabase();
+  const line = `${JSON.stringify({ task: "email" })}\n`;
+  const { folder: cwd } = await makeProject({ "jobs.ndjson": line.repeat(6_000) });
+  const env = { DATABASE_URL: db.url };
+  const added = await startInTerminal(["add", "--file", "jobs.ndjson"], { cwd, env }).ended;
+  expect(added.stdout).toContain("5,000 jobs…");
+  expect(added.stdout).toContain("6,000 jobs added.");
+  const failed = await startInTerminal(["fail", "--task", "email", "--yes"], { cwd, env }).ended;
+  expect(failed.stdout).toContain("1,000 of 6,000 jobs…");
+  expect(failed.stdout).toContain("6,000 jobs failed.");
+});
+
+test("Ctrl-C in a terminal drains the worker and ends it with 0", async () => {
+  const db = await freshDatabase();
+  const { folder: cwd } = await makeProject({ "tasks/email.mjs": "export default () => undefined;" });
+  const worker = startInTerminal([], { cwd, env: { DATABASE_URL: db.url } });
+  await worker.says(/looking for jobs/);
+  worker.child.stdin?.write("\x03");
+  expect(await worker.ended).toMatchObject({ code: 0, stdout: expect.stringContaining("Received 'SIGINT'") });
+});
