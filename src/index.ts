@@ -34,6 +34,7 @@ export {
   HookError,
   JobSkippedError,
   JobSpecError,
+  PayloadError,
   SchemaTooNewError,
   SchemaTooOldError,
   ShutdownError,
@@ -50,6 +51,8 @@ export type {
 export { type HookPlugin, HookRegistry, type HooksInput, makeHooks } from "./hook-registry.ts";
 export type { FileDetails, WorkerPluginBaseContext, WorkerPluginContext, Writeable } from "./hooks.ts";
 export type {
+  AddAnyJobFunction,
+  AddAnyJobsFunction,
   AddJobFunction,
   AddJobsFunction,
   AddJobsJobSpec,
@@ -97,6 +100,19 @@ export {
   type TaskList,
   type WithPgClient,
 } from "./task.ts";
+export {
+  type AnyTaskDefinition,
+  isTaskDefinition,
+  type PayloadIssue,
+  type StandardSchema,
+  type TaskDefinition,
+  type TaskInput,
+  type TaskPayload,
+} from "./task-definition.ts";
+export { type BatchTaskOptions, defineBatchTask, type ItemResult } from "./tasks/define-batch-task.ts";
+export { defineTask, type TaskOptions } from "./tasks/define-task.ts";
+export type { TaskListInput } from "./tasks/defined-names.ts";
+export type { Upgrade } from "./tasks/fit-payload.ts";
 export {
   type Cron,
   type LocalQueueMode,

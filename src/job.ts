@@ -12,6 +12,8 @@
  * - *buffer*: jobs a pool has claimed ahead and not started yet.
  */
 
+import type { AnyTaskDefinition, TaskInput } from "./task-definition.ts";
+
 /** A job as it stands in the database. */
 export interface DbJob {
   id: string;
@@ -106,3 +108,32 @@ export type AddJobsFunction = <const Names extends readonly TaskName[]>(
   jobSpecs: readonly [...{ [Index in keyof Names]: AddJobsJobSpec<Names[Index]> }],
   jobKeyPreserveRunAt?: boolean,
 ) => Promise<readonly Job[]>;
+
+/** One job of an `addJobs` call whose task is a name or a definition. */
+export type AnyJobSpec<Task extends TaskName | AnyTaskDefinition> = Omit<TaskSpec, "jobKeyMode"> & {
+  identifier: Task;
+  payload: Task extends AnyTaskDefinition ? TaskInput<Task> : PayloadOf<Task>;
+  jobKeyMode?: never;
+};
+
+/*
+ * The signatures for names stay types of their own: code that was written against them, and functions that are declared to
+ * have them, must go on compiling. They come last, where TypeScript looks when it is asked for parameters.
+ */
+
+/** Adds one job, for a task's name or for its definition, and gives its row. */
+export interface AddAnyJobFunction extends AddJobFunction {
+  <Definition extends AnyTaskDefinition>(
+    task: Definition,
+    payload: TaskInput<Definition>,
+    spec?: TaskSpec,
+  ): Promise<Job>;
+}
+
+/** Adds many jobs in one statement, for names and definitions in any mixture; rows come back in the order of the specs. */
+export interface AddAnyJobsFunction extends AddJobsFunction {
+  <const Tasks extends readonly (TaskName | AnyTaskDefinition)[]>(
+    jobSpecs: readonly [...{ [Index in keyof Tasks]: AnyJobSpec<Tasks[Index]> }],
+    jobKeyPreserveRunAt?: boolean,
+  ): Promise<readonly Job[]>;
+}

@@ -1,5 +1,5 @@
 import type { PoolClient, QueryResult, QueryResultRow } from "pg";
-import type { AddJobFunction, AddJobsFunction, Job, PayloadOf, TaskName } from "./job.ts";
+import type { AddAnyJobFunction, AddAnyJobsFunction, Job, PayloadOf, TaskName } from "./job.ts";
 import type { Logger } from "./logger.ts";
 
 declare global {
@@ -24,8 +24,8 @@ export interface EnhancedWithPgClient extends WithPgClient {
 export interface Helpers {
   logger: Logger;
   withPgClient: EnhancedWithPgClient;
-  addJob: AddJobFunction;
-  addJobs: AddJobsFunction;
+  addJob: AddAnyJobFunction;
+  addJobs: AddAnyJobsFunction;
 }
 
 /** What a task is handed besides its payload. */

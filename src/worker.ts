@@ -1,6 +1,6 @@
 import type { EventEmitter } from "node:events";
 import type { WorkerEvents } from "./events.ts";
-import type { AddJobFunction, AddJobsFunction, Job } from "./job.ts";
+import type { AddAnyJobFunction, AddAnyJobsFunction, Job } from "./job.ts";
 import type { PromiseOrDirect } from "./task.ts";
 
 /** One slot of a pool: runs one job at a time. */
@@ -50,8 +50,8 @@ export interface Runner {
   stop: (reason?: string) => Promise<void>;
   /** Stops at once: running jobs are failed and unlocked. */
   kill: (reason?: string) => Promise<void>;
-  addJob: AddJobFunction;
-  addJobs: AddJobsFunction;
+  addJob: AddAnyJobFunction;
+  addJobs: AddAnyJobsFunction;
   /** Settles when the runner has stopped; rejects when it died of an error. */
   promise: Promise<void>;
   events: WorkerEvents;

@@ -1,3 +1,4 @@
+import { type Adders, acceptDefinitions } from "../client/accept-definitions.ts";
 import { type AddOptions, makeAddJob, makeSharedAddJob } from "../client/add-job.ts";
 import { makeAddJobs } from "../client/add-jobs.ts";
 import type { Database } from "../db/database.ts";
@@ -6,7 +7,7 @@ import type { AddJobFunction, AddJobsFunction, Job, TaskName, TaskSpec } from ".
 import type { Lifecycle } from "../lifecycle-hooks.ts";
 import { traceAddJob, traceAddJobs } from "../telemetry/trace-adds.ts";
 
-export interface Adders {
+interface NameAdders {
   readonly addJob: AddJobFunction;
   readonly addJobs: AddJobsFunction;
 }
@@ -18,17 +19,18 @@ interface AddersOptions {
 
 /** The ways in: every job that is added through this library goes past the `beforeJobSchedule` hooks, and is traced. */
 export function makeAdders(database: Pick<Database, "run">, { settings, lifecycle }: AddersOptions): Adders {
-  return throughHooks({ addJob: makeAddJob(database, settings), addJobs: makeAddJobs(database, settings) }, lifecycle);
+  const adders = { addJob: makeAddJob(database, settings), addJobs: makeAddJobs(database, settings) };
+  return acceptDefinitions(throughHooks(adders, lifecycle));
 }
 
 /** The same, where jobs that are added at the same time may share a statement. */
 export function makeSharedAdders(database: Pick<Database, "run">, { settings, lifecycle }: AddersOptions): Adders {
-  const addJobs = makeAddJobs(database, settings);
-  return throughHooks({ addJob: makeSharedAddJob(database, settings), addJobs }, lifecycle);
+  const adders = { addJob: makeSharedAddJob(database, settings), addJobs: makeAddJobs(database, settings) };
+  return acceptDefinitions(throughHooks(adders, lifecycle));
 }
 
-function throughHooks(adders: Adders, lifecycle: Lifecycle): Adders {
-  const traced: Adders = { addJob: traceAddJob(adders.addJob), addJobs: traceAddJobs(adders.addJobs) };
+function throughHooks(adders: NameAdders, lifecycle: Lifecycle): NameAdders {
+  const traced: NameAdders = { addJob: traceAddJob(adders.addJob), addJobs: traceAddJobs(adders.addJobs) };
   if (!lifecycle.has("beforeJobSchedule")) return traced;
   return { addJob: askFirst(traced.addJob, lifecycle), addJobs: askForEach(traced.addJobs, lifecycle) };
 }

@@ -3,6 +3,7 @@ import type { RunOnceOptions, WorkerPoolOptions } from "../config/options.ts";
 import { clientDatabase, poolDatabase } from "../db/database.ts";
 import { resetLocks } from "../db/statements/reset-locks.ts";
 import type { TaskList } from "../task.ts";
+import { type TaskListInput, toTaskList } from "../tasks/defined-names.ts";
 import type { Pool } from "../worker/pool.ts";
 import type { WorkerPool } from "../worker.ts";
 import { makeAdders, makeSharedAdders } from "./add-through-hooks.ts";
@@ -11,9 +12,9 @@ import { databaseOptions } from "./open-database.ts";
 import { startPool } from "./start-pool.ts";
 
 /** Runs tasks until told to stop, on a pool and a schema that are ready. */
-export function runTaskList(options: WorkerPoolOptions, tasks: TaskList, pgPool: PgPool): WorkerPool {
+export function runTaskList(options: WorkerPoolOptions, tasks: TaskListInput, pgPool: PgPool): WorkerPool {
   const compiled = compileSharedOptions(options);
-  return startPoolOn(pgPool, compiled, tasks, false);
+  return startPoolOn(pgPool, compiled, toTaskList(tasks), false);
 }
 
 /** Shared by everything that runs tasks on a pool. */
@@ -39,7 +40,7 @@ export function startPoolOn(
 }
 
 /** Runs what is due now on one client, one job after the other; can be awaited. */
-export function runTaskListOnce(options: RunOnceOptions, tasks: TaskList, client: PoolClient): WorkerPool {
+export function runTaskListOnce(options: RunOnceOptions, tasks: TaskListInput, client: PoolClient): WorkerPool {
   const compiled = compileSharedOptions(options);
   const { settings, logger } = compiled;
   const database = clientDatabase(client, databaseOptions(compiled));
@@ -49,7 +50,7 @@ export function runTaskListOnce(options: RunOnceOptions, tasks: TaskList, client
   return startPool({
     compiled,
     database,
-    tasks,
+    tasks: toTaskList(tasks),
     ...makeAdders(database, compiled),
     forbiddenFlags: options.forbiddenFlags,
     concurrency: 1,

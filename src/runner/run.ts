@@ -2,6 +2,7 @@ import type { ParsedCronItem } from "../cron/cron-item.ts";
 import { type RunningCron, startCron } from "../cron/scheduler.ts";
 import { ConfigError } from "../errors.ts";
 import type { TaskList } from "../task.ts";
+import { type TaskListInput, toTaskList } from "../tasks/defined-names.ts";
 import type { Pool } from "../worker/pool.ts";
 import type { Runner } from "../worker.ts";
 import { makeSharedAdders } from "./add-through-hooks.ts";
@@ -17,14 +18,14 @@ import type { RunnerOptions } from "./runner-options.ts";
 /** Opens the database, brings its schema up to date, and runs jobs and recurring jobs until stopped. */
 export async function run(
   options: RunnerOptions,
-  overrideTaskList?: TaskList,
+  overrideTaskList?: TaskListInput,
   overrideParsedCronItems?: ParsedCronItem[],
 ): Promise<Runner> {
   const compiled = compileSharedOptions(options);
   const open = openDatabase(compiled);
   try {
     await migrateSchema(open.database, compiled.ctx);
-    const tasks = overrideTaskList ?? (await findTasks(compiled));
+    const tasks = overrideTaskList ? toTaskList(overrideTaskList) : await findTasks(compiled);
     const cronItems = overrideParsedCronItems ?? (await findCronItems(compiled));
     return startRunner(compiled, open, tasks, cronItems).runner;
   } catch (error) {
@@ -34,12 +35,12 @@ export async function run(
 }
 
 /** Runs everything that is due, then stops. */
-export async function runOnce(options: RunnerOptions, overrideTaskList?: TaskList): Promise<void> {
+export async function runOnce(options: RunnerOptions, overrideTaskList?: TaskListInput): Promise<void> {
   const compiled = compileSharedOptions(options);
   const open = openDatabase(compiled);
   try {
     await migrateSchema(open.database, compiled.ctx);
-    const tasks = overrideTaskList ?? (await findTasks(compiled));
+    const tasks = overrideTaskList ? toTaskList(overrideTaskList) : await findTasks(compiled);
     await startPoolOn(open.pool, compiled, tasks, true).promise;
   } finally {
     await open.release();
@@ -49,7 +50,7 @@ export async function runOnce(options: RunnerOptions, overrideTaskList?: TaskLis
 async function findTasks(compiled: CompiledSharedOptions<RunnerOptions>): Promise<TaskList> {
   const { taskList, taskDirectory } = compiled._rawOptions;
   if (taskList && taskDirectory) throw new ConfigError("Give either 'taskList' or 'taskDirectory', not both.");
-  if (taskList) return taskList;
+  if (taskList) return toTaskList(taskList);
   const { tasks } = await getTasks(compiled._rawOptions, compiled.settings.taskDirectory);
   return tasks;
 }

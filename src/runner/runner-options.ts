@@ -1,12 +1,12 @@
 import type { WorkerPoolOptions } from "../config/options.ts";
 import type { ParsedCronItem } from "../cron/cron-item.ts";
 import type { CronInput } from "../cron/parse-cron.ts";
-import type { TaskList } from "../task.ts";
+import type { TaskListInput } from "../tasks/defined-names.ts";
 
 /** For `run` and `runOnce`. */
 export interface RunnerOptions extends WorkerPoolOptions {
-  /** The tasks, by name; or give a `taskDirectory`. */
-  taskList?: TaskList;
+  /** The tasks, by name or as a list of definitions; or give a `taskDirectory`. */
+  taskList?: TaskListInput;
   /** Folder of task files, one per task. */
   taskDirectory?: string;
   /** The text of a crontab. */

@@ -5,7 +5,7 @@ import { type AddBatchJobFunction, makeAddBatchJob } from "../client/add-batch-j
 import type { CallerTransaction } from "../client/transaction/caller-transaction.ts";
 import { executorFor } from "../client/transaction/executor-for.ts";
 import type { WorkerUtilsOptions } from "../config/options.ts";
-import type { AddJobFunction, AddJobsFunction } from "../job.ts";
+import type { AddAnyJobFunction, AddAnyJobsFunction } from "../job.ts";
 import type { Helpers } from "../task.ts";
 import { InFlight } from "../util/in-flight.ts";
 import { makeAdders, makeSharedAdders } from "./add-through-hooks.ts";
@@ -15,8 +15,8 @@ import { openDatabase } from "./open-database.ts";
 
 /** Adds and changes jobs. */
 export interface JobUtils extends JobAdmin {
-  addJob: AddJobFunction;
-  addJobs: AddJobsFunction;
+  addJob: AddAnyJobFunction;
+  addJobs: AddAnyJobsFunction;
   addBatchJob: AddBatchJobFunction;
 }
 
@@ -47,7 +47,7 @@ export async function makeWorkerUtils(options: WorkerUtilsOptions): Promise<Work
 
   const adds = new InFlight();
   const adders = makeSharedAdders(database, compiled);
-  const addJob = adds.track(adders.addJob) as AddJobFunction;
+  const addJob = adds.track(adders.addJob) as AddAnyJobFunction;
   const release = async (): Promise<void> => {
     await adds.settled();
     await close();
@@ -56,7 +56,7 @@ export async function makeWorkerUtils(options: WorkerUtilsOptions): Promise<Work
     ...makeJobAdmin(database),
     ...makeJobInspector(database),
     addJob,
-    addJobs: adds.track(adders.addJobs) as AddJobsFunction,
+    addJobs: adds.track(adders.addJobs) as AddAnyJobsFunction,
     addBatchJob: makeAddBatchJob(addJob),
     withTransaction(tx) {
       const executor = executorFor(tx, settings.schema);

@@ -12,7 +12,7 @@ export const LoadTaskFromJsPlugin: GraphileConfig.Plugin = {
         for (const extension of ctx.resolvedPreset.worker?.fileExtensions ?? []) {
           const file = event.fileDetailsList.find((details) => details.extension === extension);
           if (!file) continue;
-          event.handler = await loadTaskFile(file.fullPath);
+          event.handler = await loadTaskFile(file.fullPath, event.taskIdentifier);
           return;
         }
       },

@@ -1,15 +1,25 @@
 import type { Logger } from "../logger.ts";
 import { isValidTask, type Task, type TaskList } from "../task.ts";
+import { isTaskDefinition } from "../task-definition.ts";
 import { importFile } from "./import-file.ts";
 import { TaskFileError } from "./task-file-error.ts";
 
-/** The task that a file exports: its default export, or what CommonJS calls `module.exports`. */
-export async function loadTaskFile(file: string): Promise<Task> {
+/**
+ * The task that a file exports: its default export, or what CommonJS calls `module.exports`. If that is a definition, its name
+ * must be the file's: jobs are added with the one, and looked for under the other.
+ */
+export async function loadTaskFile(file: string, identifier: string): Promise<Task> {
   const exported = unwrapDefault(await importFile(file));
   if (!isValidTask(exported)) {
     throw new TaskFileError(
       file,
       `Invalid task '${file}': expected its default export (or module.exports) to be a function, got ${kindOf(exported)}.`,
+    );
+  }
+  if (isTaskDefinition(exported) && exported.identifier !== identifier) {
+    throw new TaskFileError(
+      file,
+      `'${file}' is the file of task '${identifier}', but defines task '${exported.identifier}': rename one of them.`,
     );
   }
   return exported;
@@ -23,7 +33,7 @@ export async function loadTaskListFile(file: string, logger: Logger): Promise<Ta
   const tasks: TaskList = {};
   for (const [name, task] of Object.entries(exported as object)) {
     if (name === "__esModule" || name === "module.exports") continue;
-    if (isValidTask(task)) tasks[name] = task;
+    if (isValidTask(task)) tasks[isTaskDefinition(task) ? task.identifier : name] = task;
     else logger.warn(`Not a task: '${name}' of '${file}' is ${kindOf(task)}, not a function.`);
   }
   return tasks;

@@ -1,6 +1,6 @@
 import { format } from "node:util";
 import type { Database } from "../db/database.ts";
-import type { AddJobFunction, AddJobsFunction, Job } from "../job.ts";
+import type { AddAnyJobFunction, AddAnyJobsFunction, Job } from "../job.ts";
 import type { Logger } from "../logger.ts";
 import type { JobHelpers } from "../task.ts";
 import type { Worker } from "../worker.ts";
@@ -9,8 +9,8 @@ import { QueueNames } from "./queue-names.ts";
 export interface HelperSources {
   readonly database: Database;
   readonly logger: Logger;
-  readonly addJob: AddJobFunction;
-  readonly addJobs: AddJobsFunction;
+  readonly addJob: AddAnyJobFunction;
+  readonly addJobs: AddAnyJobsFunction;
   readonly getQueueNameBatchDelay: number;
   /** The user's own state. */
   readonly context: GraphileWorker.Context | undefined;

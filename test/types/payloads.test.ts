@@ -86,8 +86,8 @@ test("addJobAdhoc and the utilities are typed alike", () => {
   never(() => adhoc({ connectionString: "" }, "types:greet", { name: "Ada" }));
   // @ts-expect-error: the payload is of another type
   never(() => adhoc({ connectionString: "" }, "types:greet", "Ada"));
-  expectTypeOf<WorkerUtils["addJob"]>().toEqualTypeOf<AddJobFunction>();
-  expectTypeOf<WorkerUtils["addJobs"]>().toEqualTypeOf<AddJobsFunction>();
+  expectTypeOf<WorkerUtils["addJob"]>().toExtend<AddJobFunction>();
+  expectTypeOf<WorkerUtils["addJobs"]>().toExtend<AddJobsFunction>();
   expectTypeOf<WorkerUtils["removeJob"]>().returns.resolves.toEqualTypeOf<DbJob | null>();
   expectTypeOf<WorkerUtils["completeJobs"]>().returns.resolves.toEqualTypeOf<DbJob[]>();
   never(() => utils.rescheduleJobs(["1"], { runAt: "2031-01-01", attempts: 0 }));

@@ -1,0 +1,135 @@
+import { PayloadError, toError } from "../errors.ts";
+import type { JobHelpers, PromiseOrDirect } from "../task.ts";
+import type { InputOf, OutputOf, PayloadIssue, StandardSchema, TaskDefinition } from "../task-definition.ts";
+import { type DefinedDefaults, makeDefinition } from "./definition.ts";
+import {
+  type AnyUpgrade,
+  type Fit,
+  fitPayload,
+  fitSchema,
+  joinPath,
+  type PayloadShape,
+  type Upgrade,
+} from "./fit-payload.ts";
+
+/**
+ * How one item of a batch ended: said outright, as `Promise.allSettled` says it, or as a promise that is fulfilled or rejected.
+ */
+export type ItemResult =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly error: unknown }
+  | PromiseSettledResult<unknown>
+  | Promise<unknown>;
+
+interface BatchTaskParts<Item> extends DefinedDefaults<readonly Item[]> {
+  /** The task's name. A task file must have the same. */
+  readonly identifier: string;
+  /**
+   * Does the work of all items. Nothing returned: all are done. One result per item, in order: those that failed are tried
+   * again without the others. Thrown: all are tried again.
+   */
+  readonly run: (items: readonly Item[], helpers: JobHelpers) => PromiseOrDirect<void | readonly ItemResult[]>;
+}
+
+/** A batch task whose items a validator checks. */
+export interface BatchTaskOptions<Schema extends StandardSchema, Olds extends readonly unknown[]>
+  extends BatchTaskParts<OutputOf<Schema>> {
+  /** A validator for one item. */
+  readonly item: Schema;
+  /** How items of older versions become items of this one, oldest first; as for `defineTask`. */
+  readonly upgrade?: { readonly [Index in keyof Olds]: Upgrade<Olds[Index]> };
+}
+
+/** A batch task whose items only the compiler checks. */
+export interface UncheckedBatchTaskOptions<Item> extends BatchTaskParts<Item> {
+  readonly item?: never;
+  readonly upgrade?: never;
+}
+
+/**
+ * Defines a task whose payload is an array, and which answers for each item on its own. Jobs that are added with the same key
+ * become one, with the items of both. An item that does not fit fails alone; the others are done. A `run` that gives another
+ * number of results than it got items fails as a whole, since nobody could say which item was meant.
+ */
+export function defineBatchTask<Schema extends StandardSchema, Olds extends readonly unknown[]>(
+  options: BatchTaskOptions<Schema, Olds>,
+): TaskDefinition<readonly InputOf<Schema>[], readonly OutputOf<Schema>[]>;
+export function defineBatchTask<Item = unknown>(
+  options: UncheckedBatchTaskOptions<Item>,
+): TaskDefinition<readonly Item[]>;
+export function defineBatchTask(
+  options: BatchTaskParts<never> & { readonly item?: StandardSchema; readonly upgrade?: readonly AnyUpgrade[] },
+): TaskDefinition {
+  const { identifier, item: schema, upgrade: upgrades = [], run } = options;
+  const shape: PayloadShape = { schema, upgrades };
+  return makeDefinition({
+    options,
+    fitNew: async (payload) => fitBatch(payload, (item) => fitSchema(schema, item)),
+    check: async (payload) => (await fitBatch(payload, (item) => fitPayload(shape, item))).issues ?? [],
+    async task(payload, helpers) {
+      if (!isBatch(payload)) throw new PayloadError(identifier, notABatch);
+      const fits = await fitItems(payload, (item) => fitPayload(shape, item));
+      const good = fits.flatMap((fit) => (fit.issues ? [] : [fit.value]));
+      const results = good.length > 0 ? await run(good as never[], helpers) : [];
+      if (results === undefined && good.length === fits.length) return;
+      const ends = endsOf(results ?? good.map(() => ({ ok: true })), good.length, identifier);
+      let next = 0;
+      return fits.map((fit) => (fit.issues ? failedWith(new PayloadError(identifier, fit.issues)) : ends[next++]));
+    },
+  });
+}
+
+const notABatch: readonly PayloadIssue[] = [{ path: "", message: "It must be an array with at least one item" }];
+
+type FitItem = (item: unknown) => Promise<Fit>;
+
+function isBatch(payload: unknown): payload is readonly unknown[] {
+  return Array.isArray(payload) && payload.length > 0;
+}
+
+async function fitBatch(payload: unknown, fitItem: FitItem): Promise<Fit> {
+  if (!isBatch(payload)) return { issues: notABatch };
+  const fits = await fitItems(payload, fitItem);
+  const issues = fits.flatMap((fit) => fit.issues ?? []);
+  return issues.length > 0 ? { issues } : { value: fits.map((fit) => (fit.issues ? undefined : fit.value)) };
+}
+
+async function fitItems(items: readonly unknown[], fitItem: FitItem): Promise<readonly Fit[]> {
+  const fits = await Promise.all(items.map(fitItem));
+  return fits.map((fit, index) => (fit.issues ? { issues: fit.issues.map((issue) => inItem(index, issue)) } : fit));
+}
+
+function inItem(index: number, { path, message }: PayloadIssue): PayloadIssue {
+  const separator = path === "" || path.startsWith("[") ? "" : ".";
+  return { path: `${joinPath([index])}${separator}${path}`, message };
+}
+
+function endsOf(results: readonly ItemResult[], items: number, identifier: string): Promise<unknown>[] {
+  if (!Array.isArray(results) || results.length !== items) {
+    const got = Array.isArray(results) ? `${results.length} results` : typeof results;
+    for (const result of Array.isArray(results) ? results : []) Promise.resolve(result).catch(() => undefined);
+    throw new Error(
+      `Task '${identifier}' must return nothing, or one result for each of its ${items} items, got ${got}.`,
+    );
+  }
+  return results.map((result) => {
+    const end = Promise.resolve(result).then(rejectIfFailed);
+    // Whoever runs the task awaits it, but perhaps not at once.
+    end.catch(() => undefined);
+    return end;
+  });
+}
+
+function rejectIfFailed(result: unknown): unknown {
+  if (result instanceof Error) throw result;
+  if (typeof result !== "object" || result === null) return undefined;
+  if ("ok" in result && result.ok === false) throw toError("error" in result ? result.error : undefined);
+  if ("status" in result && result.status === "rejected") throw toError("reason" in result ? result.reason : undefined);
+  return undefined;
+}
+
+function failedWith(error: Error): Promise<never> {
+  const end = Promise.reject(error);
+  end.catch(() => undefined);
+  return end;
+}

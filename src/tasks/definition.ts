@@ -1,0 +1,72 @@
+import { ConfigError, JobSpecError, PayloadError, toError } from "../errors.ts";
+import type { TaskSpec } from "../job.ts";
+import type { Task } from "../task.ts";
+import { $$definition, type DefinitionParts, type PreparedJob, type TaskDefinition } from "../task-definition.ts";
+import type { Fit } from "./fit-payload.ts";
+
+/** How jobs of a task run unless they say otherwise; two of it may depend on the payload. */
+export interface DefinedDefaults<Payload> extends Pick<TaskSpec, "maxAttempts" | "priority" | "flags"> {
+  readonly queueName?: string | ((payload: Payload) => string | undefined);
+  readonly jobKey?: string | ((payload: Payload) => string | undefined);
+}
+
+interface DefinitionSource {
+  readonly options: DefinedDefaults<never> & { readonly identifier: string; readonly run: unknown };
+  /** Fits the payload of a job that is to be added. */
+  readonly fitNew: (payload: unknown) => Promise<Fit>;
+  readonly check: DefinitionParts["check"];
+  readonly task: Task;
+}
+
+/** Makes a task that can be called, added and checked. */
+export function makeDefinition({ options, fitNew, check, task }: DefinitionSource): TaskDefinition {
+  const { identifier } = options;
+  if (typeof identifier !== "string" || identifier === "") {
+    throw new ConfigError(`'identifier' of a task must be a text, got ${JSON.stringify(identifier)}.`);
+  }
+  if (typeof options.run !== "function") {
+    throw new ConfigError(`'run' of task '${identifier}' must be a function, got ${typeof options.run}.`);
+  }
+  const prepare = async (payload: unknown, spec: TaskSpec): Promise<PreparedJob> => {
+    const fit = await fitNew(asWorkerSees(payload, identifier));
+    if (fit.issues) throw new PayloadError(identifier, fit.issues);
+    return { identifier, payload, spec: { ...defaultsFor(fit.value, options), ...withoutUndefined(spec) } };
+  };
+  const definition: TaskDefinition = Object.assign(
+    async (payload: unknown, helpers: Parameters<Task>[1]) => await task(payload, helpers),
+    {
+      identifier,
+      add: ((to, payload, spec) => to.addJob(definition, payload, spec)) as TaskDefinition["add"],
+      [$$definition]: { prepare, check },
+    },
+  );
+  // Stack traces and logs show it.
+  return Object.defineProperty(definition, "name", { value: identifier });
+}
+
+/** A payload comes back from the database as JSON has it, and nothing stands for `{}`. */
+function asWorkerSees(payload: unknown, identifier: string): unknown {
+  try {
+    return JSON.parse(JSON.stringify(payload ?? {})) as unknown;
+  } catch (thrown) {
+    const [reason] = toError(thrown).message.split("\n");
+    throw new JobSpecError(`The payload for task '${identifier}' cannot be written as JSON: ${reason}.`, {
+      cause: thrown,
+    });
+  }
+}
+
+function defaultsFor(payload: unknown, options: DefinedDefaults<never>): TaskSpec {
+  const { maxAttempts, priority, flags, queueName, jobKey } = options as DefinedDefaults<unknown>;
+  return withoutUndefined({
+    maxAttempts,
+    priority,
+    flags,
+    queueName: typeof queueName === "function" ? queueName(payload) : queueName,
+    jobKey: typeof jobKey === "function" ? jobKey(payload) : jobKey,
+  });
+}
+
+function withoutUndefined(spec: object): TaskSpec {
+  return Object.fromEntries(Object.entries(spec).filter(([, value]) => value !== undefined));
+}
