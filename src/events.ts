@@ -95,7 +95,7 @@ export interface HathiEventMap {
   "job:error": JobErrorEvent;
   "job:failed": JobErrorEvent;
   /** The database knows how the job ended. */
-  "job:complete": JobEvent & { error: Error | null };
+  "job:complete": JobEvent & { error: Error | null; durationMs: number };
   /** The job was given back, not failed: its worker had to stop before it ended. */
   "job:interrupted": JobEvent & { reason: string };
   /** The job was no longer ours when its end was written; nothing was changed. */

@@ -7,7 +7,10 @@ import type { TaskList } from "../task.ts";
 import { makeJobHelpers } from "../worker/helpers.ts";
 import { Pool, type PoolHooks } from "../worker/pool.ts";
 import type { CompiledSharedOptions } from "./compile.ts";
+import { noteStopReason, tellHooks } from "./lifecycle-events.ts";
 import { logEvents } from "./log-events.ts";
+import { makeRecovery } from "./make-recovery.ts";
+import { poolInterceptors } from "./pool-interceptors.ts";
 import { stopOnSignals } from "./signals.ts";
 
 export interface StartPoolOptions {
@@ -28,8 +31,21 @@ export interface StartPoolOptions {
 /** Brings a pool to life: hands it its tasks, its door to the database, and everybody who wants to know what it does. */
 export function startPool(options: StartPoolOptions): Pool {
   const { compiled, database, tasks, pgPool, isOnce, addJob, addJobs } = options;
-  const { settings, logger } = compiled;
-  const emit = logEvents(compiled.emit, logger, () => Object.keys(tasks));
+  const { settings, logger, lifecycle } = compiled;
+  const { withPgClient } = database;
+  const workerId = (): string => pool.id;
+  const logged = logEvents(compiled.emit, logger, () => Object.keys(tasks));
+  const { emit: told, stopReason } = noteStopReason(tellHooks(logged, lifecycle, workerId));
+  const onBreakingMigration = (): void => {
+    logger.warn(
+      "Graphile Worker has received a breaking migration: this worker is too old for it and stops (exit code 57).",
+    );
+    process.exitCode = 57;
+    void pool.gracefulShutdown("Breaking migration");
+  };
+  const recovery = makeRecovery({ ...options, pool: () => pool, onBreakingMigration });
+  const emit = recovery?.follow(told) ?? told;
+  lifecycle.observe("workerInit", { schema: settings.schema, concurrency: options.concurrency, withPgClient });
   const pool: Pool = new Pool({
     database,
     tasks,
@@ -37,20 +53,18 @@ export function startPool(options: StartPoolOptions): Pool {
     emit,
     logger,
     makeHelpers: makeJobHelpers({ ...settings, database, logger, addJob, addJobs }),
-    hooks: poolHooks(compiled, database, tasks),
+    hooks: poolHooks(compiled, database, tasks, () =>
+      lifecycle.observe("workerStart", { workerId: pool.id, withPgClient }),
+    ),
+    interceptors: poolInterceptors(lifecycle, workerId, withPgClient, stopReason),
     forbiddenFlags: resolveFlags(options.forbiddenFlags),
     mayHoldAhead: typeof options.forbiddenFlags !== "function",
     listenOn: isOnce || !settings.useNotifications ? undefined : listenOn(pgPool, settings.listenConnectionString),
     workerId: options.workerId,
     isOnce,
     ownsTransactions: pgPool !== undefined,
-    onBreakingMigration: () => {
-      logger.warn(
-        "Graphile Worker has received a breaking migration: this worker is too old for it and stops (exit code 57).",
-      );
-      process.exitCode = 57;
-      void pool.gracefulShutdown("Breaking migration");
-    },
+    onBreakingMigration,
+    lifeline: recovery,
   });
   if (!options.noHandleSignals) stopOnSignals(pool, emit, logger);
   pool.start();
@@ -75,8 +89,10 @@ function poolHooks(
   { ctx, hooks, middleware }: CompiledSharedOptions<object>,
   database: Database,
   tasks: TaskList,
+  onStarted: () => void,
 ): PoolHooks {
   const { withPgClient } = database;
+  let hasStarted = false;
   return {
     aroundGracefulShutdown: async (workerPool, message, shutDown) => {
       await middleware.run("poolGracefulShutdown", { ctx, workerPool, message }, () => shutDown());
@@ -88,6 +104,8 @@ function poolHooks(
     onWorkerStart: async (worker, flags) => {
       const event = { worker, flagsToSkip: flags, tasks, withPgClient };
       await hooks.process("startWorker", ctx, event);
+      if (!hasStarted) onStarted();
+      hasStarted = true;
       return event.flagsToSkip;
     },
     onWorkerExit: (workerPool, worker, replaceWithNewWorker) => {

@@ -5,6 +5,7 @@ import type { Worker } from "../worker.ts";
 import { Buffer } from "./buffer.ts";
 import type { Room } from "./claimer.ts";
 import type { MakeHelpers } from "./helpers.ts";
+import type { PoolInterceptors } from "./interceptors.ts";
 import { isLastAttempt, type Outcome } from "./outcome.ts";
 import { Pace } from "./pace.ts";
 import { runTask } from "./run-task.ts";
@@ -22,6 +23,7 @@ export interface DispatcherOptions {
   readonly tasks: TaskList;
   readonly emit: Emit;
   readonly makeHelpers: MakeHelpers;
+  readonly aroundRun: PoolInterceptors["aroundRun"] | undefined;
   readonly completing: SettleLane<"succeeded">;
   readonly failing: SettleLane<"failed">;
   /** A fixed number of jobs to hold, given by the user, and how long; without it the pool judges by itself. */
@@ -151,8 +153,13 @@ export class Dispatcher {
     this.#running++;
     const startedAt = performance.now();
     this.#movedAt = startedAt;
-    emit("job:start", { worker: slot, job });
-    void runTask(job, task, makeHelpers(job, slot, signal, promise)).then((outcome) => {
+    const run = (): Promise<Outcome> => {
+      emit("job:start", { worker: slot, job });
+      return runTask(job, task, makeHelpers(job, slot, signal, promise));
+    };
+    const around = this.#options.aroundRun?.();
+    const end = around ? around(job, run, () => this.#abandoned.has(job)) : run();
+    void end.then((outcome) => {
       this.#ended(slot, outcome, performance.now() - startedAt);
     });
   }
@@ -176,7 +183,7 @@ export class Dispatcher {
       releaseQueue,
       poolId: job.locked_by!,
       onWritten: (isLost: boolean): void => {
-        emit(isLost ? "job:lost" : "job:complete", { worker, job, error });
+        emit(isLost ? "job:lost" : "job:complete", { worker, job, error, durationMs });
         this.#options.onSettled(outcome, releaseQueue !== null);
         this.#fill();
       },

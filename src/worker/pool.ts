@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { PoolClient } from "pg";
 import type { Database } from "../db/database.ts";
 import type { Listener } from "../db/listener.ts";
+import { moveReturnedJob } from "../db/statements/move-returned-job.ts";
 import { returnJobs } from "../db/statements/return-jobs.ts";
 import { ShutdownError, toError } from "../errors.ts";
 import type { Emit } from "../events.ts";
@@ -15,6 +16,8 @@ import { Claimer } from "./claimer.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { deafPollMs, hearJobs } from "./hear-jobs.ts";
 import type { MakeHelpers } from "./helpers.ts";
+import type { PoolInterceptors } from "./interceptors.ts";
+import { interruptJobs } from "./interrupt-jobs.ts";
 import { type LocalQueueSettings, LocalQueueView } from "./local-queue.ts";
 import { LockKeeper } from "./lock-keeper.ts";
 import { Outage } from "./outage.ts";
@@ -65,6 +68,7 @@ export interface PoolOptions {
   readonly makeHelpers: MakeHelpers;
   readonly hooks: PoolHooks;
   readonly forbiddenFlags: () => Promise<readonly string[] | null>;
+  readonly interceptors?: PoolInterceptors | undefined;
   /** False if the forbidden flags can change from one job to the next, so that none may be claimed ahead. */
   readonly mayHoldAhead: boolean;
   /** The connection to listen on; undefined to rely on polling alone. */
@@ -291,7 +295,7 @@ export class Pool implements WorkerPool {
   }
 
   #makeDispatcher(): Dispatcher {
-    const { tasks, emit, makeHelpers, settings } = this.#options;
+    const { tasks, emit, makeHelpers, settings, interceptors } = this.#options;
     return new Dispatcher({
       slots: this._workers,
       tasks,
@@ -300,6 +304,7 @@ export class Pool implements WorkerPool {
       completing: this.#lanes[0],
       failing: this.#lanes[1],
       localQueue: this.#localQueue && settings.localQueue,
+      aroundRun: interceptors?.aroundRun,
       mayHoldAhead: this.#options.mayHoldAhead,
       stopSwitch: () => this.#stopSwitch,
       onRoom: () => {
@@ -358,6 +363,7 @@ export class Pool implements WorkerPool {
         if (this.#dispatcher.buffer.size > 0) this.#localQueue?.holding();
         if (jobs.length < wanted) forFreeSlots((worker) => emit("worker:getJob:empty", { worker }));
       },
+        this.#options.interceptors?.onClaimed?.(jobs);
       onError: (error) => forFreeSlots((worker) => emit("worker:getJob:error", { worker, error })),
     });
   }
@@ -461,7 +467,7 @@ export class Pool implements WorkerPool {
     }
     if (this.#forceful) throw new ShutdownError(overtakenMessage);
     emit("pool:gracefulShutdown:complete", { pool: this, workerPool: this });
-    this.#finish();
+    await this.#finish();
   }
 
   async #shutDownOrElse(message: string): Promise<void> {
@@ -513,26 +519,33 @@ export class Pool implements WorkerPool {
 
   /** Gives running jobs back: the process must go, and it is not their fault. */
   async #interrupt(): Promise<void> {
-    const { emit, settings } = this.#options;
+    const { emit, settings, database, interceptors } = this.#options;
     this.#stopSwitch.abort("The worker is shutting down and the job's time is over.");
     const ours = new Set(this.#dispatcher.running());
     const running = this._workers.flatMap((worker) => {
       const job = worker.getActiveJob();
       return job && ours.has(job) ? [{ worker, job }] : [];
     });
-    if (running.length > 0) {
-      const jobs = running.map(({ job }) => job);
-      const queueIds = jobs.map((job) => this.#dispatcher.abandon(job)).filter((id) => id !== null);
-      const lost = await this.#write(jobs, queueIds, settings.interruptedJobRetryDelay, interruptedMessage);
-      for (const { worker, job } of running) {
-        if (!lost.has(job.id)) emit("job:interrupted", { worker, job, reason: interruptedMessage });
-      }
-    }
+    await interruptJobs(running, {
+      decide: interceptors?.onInterrupt,
+      isRunning: (job) => this.#dispatcher.running().includes(job),
+      abandon: (job) => this.#dispatcher.abandon(job),
+      giveBack: (jobs, queueIds, atLeastMs) => {
+        const delayMs = Math.max(atLeastMs, settings.interruptedJobRetryDelay);
+        return this.#write(jobs, queueIds, delayMs, interruptedMessage);
+      },
+      move: async ({ id, revision }, { runAt, attempts = null }) => {
+        const params = { id, revision, runAt, attempts };
+        await persist(() => database.run(moveReturnedJob, params), this.#outage, this.#giveUp.signal);
+      },
+      fail: ({ job }, queueId) => this.#failNow(job, new ShutdownError(interruptedMessage), queueId),
+      onInterrupted: ({ worker, job }) => emit("job:interrupted", { worker, job, reason: interruptedMessage }),
+    });
     for (const slot of this._workers) void slot.release(true);
   }
 
   async #stopNow(message: string): Promise<{ forceFailedJobs: readonly Job[] }> {
-    const { emit } = this.#options;
+    const { emit, interceptors } = this.#options;
     emit("pool:forcefulShutdown", { pool: this, workerPool: this, message });
     this.#stopClaiming.abort();
     this.#stopSwitch.abort(message);
@@ -541,12 +554,8 @@ export class Pool implements WorkerPool {
     const error = new ShutdownError(message);
     this.#giveBack(this.#dispatcher.close());
     for (const job of jobs) {
-      this.#lanes[1].add({
-        outcome: { kind: "failed", job, error },
-        poolId: job.locked_by!,
-        releaseQueue: this.#dispatcher.abandon(job),
-        onWritten: () => undefined,
-        onGivenUp: () => undefined,
+      void this.#failNow(job, error, this.#dispatcher.abandon(job)).then((isLost) => {
+        if (!isLost) interceptors?.onForceFailed?.(job, error);
       });
     }
     for (const slot of this._workers) void slot.release(true);
@@ -558,7 +567,7 @@ export class Pool implements WorkerPool {
     }
     await this.#options.lifeline?.deregister();
     const names = jobs.map(({ id, task_identifier }) => `${id} (${task_identifier})`).join(", ");
-    this.#finish(
+    await this.#finish(
       jobs.length > 0
         ? new ShutdownError(`${message}; jobs that were still running and are now failed: ${names}`)
         : undefined,
@@ -584,6 +593,19 @@ export class Pool implements WorkerPool {
     }
   }
 
+  /** Fails a job from outside; resolves to whether it was no longer ours, or could not be written. */
+  #failNow(job: Job, error: Error, releaseQueue: number | null): Promise<boolean> {
+    return new Promise((resolve) => {
+      this.#lanes[1].add({
+        outcome: { kind: "failed", job, error },
+        poolId: job.locked_by!,
+        releaseQueue,
+        onWritten: resolve,
+        onGivenUp: () => resolve(true),
+      });
+    });
+  }
+
   /** A write that cannot succeed: this pool can no longer keep its promises, so it stops and says why. */
   #die(error: unknown, action: string): void {
     if (this.#fatal || this.#giveUp.signal.aborted) return;
@@ -594,10 +616,10 @@ export class Pool implements WorkerPool {
     void this.gracefulShutdown(`Fatal error: ${this.#fatal.message}`);
   }
 
-  #finish(error = this.#fatal): void {
+  async #finish(error = this.#fatal): Promise<void> {
     if (this.#isFinished) return; // a forceful shutdown overtook a graceful one
     this.#isFinished = true;
-    const { emit } = this.#options;
+    const { emit, interceptors } = this.#options;
     emit("pool:release", { pool: this, workerPool: this });
     if (error) this.#finished.reject(error);
     else this.#finished.resolve();
@@ -607,3 +629,4 @@ export class Pool implements WorkerPool {
 function queuesOf(jobs: readonly Job[]): number[] {
   return [...new Set(jobs.map(({ job_queue_id }) => job_queue_id).filter((id) => id !== null))];
 }
+    if (interceptors?.beforeEnd) await interceptors.beforeEnd(error);

@@ -1,0 +1,66 @@
+import type { RecoveryDecision } from "../hook-answers.ts";
+import type { Job } from "../job.ts";
+import type { Worker } from "../worker.ts";
+
+export interface RunningJob {
+  readonly worker: Worker;
+  readonly job: Job;
+}
+
+export interface InterruptOptions {
+  readonly decide: ((job: Job) => Promise<RecoveryDecision>) | undefined;
+  /** False if the job has ended, or was given away, while the decision was made. */
+  readonly isRunning: (job: Job) => boolean;
+  /** Gives the queue that is to be released with the job, if any. */
+  readonly abandon: (job: Job) => number | null;
+  /** Gives the ids of jobs that were no longer ours. */
+  readonly giveBack: (jobs: readonly Job[], queueIds: number[], atLeastMs: number) => Promise<Set<string>>;
+  readonly move: (job: Job, to: { readonly runAt: Date; readonly attempts?: number }) => Promise<void>;
+  /** Resolves to whether the job was no longer ours. */
+  readonly fail: (running: RunningJob, queueId: number | null) => Promise<boolean>;
+  readonly onInterrupted: (running: RunningJob) => void;
+}
+
+/** Nobody may take a job between its return and its move. */
+const moveMs = 10_000;
+
+/** Gives running jobs back, or does with each what was decided; `onInterrupted` is told when it is written. */
+export async function interruptJobs(running: readonly RunningJob[], options: InterruptOptions): Promise<void> {
+  const { decide, isRunning, abandon, onInterrupted } = options;
+  const decided = await Promise.all(
+    running.map(async (each) => ({ ...each, decision: decide ? await decide(each.job) : "default" })),
+  );
+  const interrupted = decided
+    .filter(({ job }) => isRunning(job))
+    .map((each) => ({ ...each, queueId: abandon(each.job) }));
+  const returned = interrupted.filter(({ decision }) => decision === "default");
+  const moved = interrupted.filter(({ decision }) => typeof decision === "object");
+  const failed = interrupted.filter(({ decision }) => decision === "failWithBackoff");
+
+  await Promise.all([
+    ...failed.map(async (each) => {
+      if (!(await options.fail(each, each.queueId))) onInterrupted(each);
+    }),
+    giveBackAll(returned, 0, options),
+    giveBackAll(moved, moveMs, options),
+  ]);
+}
+
+async function giveBackAll(
+  returned: readonly (RunningJob & { decision: string | { runAt: Date }; queueId: number | null })[],
+  atLeastMs: number,
+  { giveBack, move, onInterrupted }: InterruptOptions,
+): Promise<void> {
+  if (returned.length === 0) return;
+  const queueIds = returned.map(({ queueId }) => queueId).filter((id) => id !== null);
+  const lost = await giveBack(
+    returned.map(({ job }) => job),
+    queueIds,
+    atLeastMs,
+  );
+  for (const each of returned) {
+    if (lost.has(each.job.id)) continue;
+    if (typeof each.decision === "object") await move(each.job, each.decision);
+    onInterrupted(each);
+  }
+}
