@@ -67,8 +67,8 @@ export interface PoolOptions {
   readonly logger: Logger;
   readonly makeHelpers: MakeHelpers;
   readonly hooks: PoolHooks;
-  readonly forbiddenFlags: () => Promise<readonly string[] | null>;
   readonly interceptors?: PoolInterceptors | undefined;
+  readonly forbiddenFlags: () => Promise<readonly string[] | null>;
   /** False if the forbidden flags can change from one job to the next, so that none may be claimed ahead. */
   readonly mayHoldAhead: boolean;
   /** The connection to listen on; undefined to rely on polling alone. */
@@ -301,10 +301,10 @@ export class Pool implements WorkerPool {
       tasks,
       emit,
       makeHelpers,
+      aroundRun: interceptors?.aroundRun,
       completing: this.#lanes[0],
       failing: this.#lanes[1],
       localQueue: this.#localQueue && settings.localQueue,
-      aroundRun: interceptors?.aroundRun,
       mayHoldAhead: this.#options.mayHoldAhead,
       stopSwitch: () => this.#stopSwitch,
       onRoom: () => {
@@ -359,11 +359,11 @@ export class Pool implements WorkerPool {
           this.#giveBack(this.#dispatcher.buffer.drain());
           return;
         }
+        this.#options.interceptors?.onClaimed?.(jobs);
         this.#dispatcher.accept(jobs, bytes);
         if (this.#dispatcher.buffer.size > 0) this.#localQueue?.holding();
         if (jobs.length < wanted) forFreeSlots((worker) => emit("worker:getJob:empty", { worker }));
       },
-        this.#options.interceptors?.onClaimed?.(jobs);
       onError: (error) => forFreeSlots((worker) => emit("worker:getJob:error", { worker, error })),
     });
   }
@@ -575,6 +575,19 @@ export class Pool implements WorkerPool {
     return { forceFailedJobs: jobs };
   }
 
+  /** Fails a job from outside; resolves to whether it was no longer ours, or could not be written. */
+  #failNow(job: Job, error: Error, releaseQueue: number | null): Promise<boolean> {
+    return new Promise((resolve) => {
+      this.#lanes[1].add({
+        outcome: { kind: "failed", job, error },
+        poolId: job.locked_by!,
+        releaseQueue,
+        onWritten: resolve,
+        onGivenUp: () => resolve(true),
+      });
+    });
+  }
+
   /** Tries for a while; a database that is away must not keep a process that is to end. */
   async #writeWhatIsLeft(): Promise<void> {
     const giveUpTimer = setTimeout(() => this.#giveUp.abort(), forcefulMs);
@@ -593,19 +606,6 @@ export class Pool implements WorkerPool {
     }
   }
 
-  /** Fails a job from outside; resolves to whether it was no longer ours, or could not be written. */
-  #failNow(job: Job, error: Error, releaseQueue: number | null): Promise<boolean> {
-    return new Promise((resolve) => {
-      this.#lanes[1].add({
-        outcome: { kind: "failed", job, error },
-        poolId: job.locked_by!,
-        releaseQueue,
-        onWritten: resolve,
-        onGivenUp: () => resolve(true),
-      });
-    });
-  }
-
   /** A write that cannot succeed: this pool can no longer keep its promises, so it stops and says why. */
   #die(error: unknown, action: string): void {
     if (this.#fatal || this.#giveUp.signal.aborted) return;
@@ -621,6 +621,7 @@ export class Pool implements WorkerPool {
     this.#isFinished = true;
     const { emit, interceptors } = this.#options;
     emit("pool:release", { pool: this, workerPool: this });
+    if (interceptors?.beforeEnd) await interceptors.beforeEnd(error);
     if (error) this.#finished.reject(error);
     else this.#finished.resolve();
   }
@@ -629,4 +630,3 @@ export class Pool implements WorkerPool {
 function queuesOf(jobs: readonly Job[]): number[] {
   return [...new Set(jobs.map(({ job_queue_id }) => job_queue_id).filter((id) => id !== null))];
 }
-    if (interceptors?.beforeEnd) await interceptors.beforeEnd(error);
