@@ -1,0 +1,112 @@
+import type { Job } from "../../job.ts";
+import { statement } from "../statement.ts";
+import { jobColumns } from "./job-columns.ts";
+
+/** Gives a row if no full sweep was begun by anybody within the time; then this one is ours. */
+export const takeSweepTurn = statement<{ withinMs: number }, object>({
+  name: "take_sweep_turn",
+  values: ({ withinMs }) => [withinMs],
+  text: `
+    insert into graphile_worker._hathi_sweeps as sweep (id, swept_at) values (true, now())
+    on conflict (id) do update set swept_at = now()
+    where sweep.swept_at < now() - $1::double precision * interval '1 millisecond'
+    returning id`,
+});
+
+/** One sweep at a time in a schema; the lock ends with the transaction. */
+export const lockSweep = statement<{ schema: string }, { readonly is_locked: boolean }>({
+  name: "lock_sweep",
+  values: ({ schema }) => [`hathi sweep ${schema}`],
+  text: "select pg_try_advisory_xact_lock(hashtextextended($1::text, 0)) as is_locked",
+});
+
+export interface DeadWorkerRow {
+  readonly id: string;
+  /** It gave no sign of life, its connection broke and did not come back, or it is in no books but left locks behind. */
+  readonly reason: "silent" | "lost" | "orphan";
+  readonly last_heartbeat_at: Date | null;
+  readonly metadata: unknown;
+}
+
+export const findDeadWorkers = statement<
+  {
+    thresholdMs: number;
+    resilience: number;
+    resilientFlags: readonly string[];
+    graceMs: number;
+    withOrphans: boolean;
+  },
+  DeadWorkerRow
+>({
+  name: "find_dead_workers",
+  values: ({ thresholdMs, resilience, resilientFlags, graceMs, withOrphans }) => [
+    thresholdMs,
+    resilience,
+    resilientFlags,
+    graceMs,
+    withOrphans,
+  ],
+  text: `
+    select worker_id as id, reason, last_heartbeat_at, metadata
+    from graphile_worker._hathi_find_dead_workers(
+      $1::double precision * interval '1 millisecond', $2::double precision, $3::text[],
+      $4::double precision * interval '1 millisecond', $5::boolean
+    )`,
+});
+
+/** The jobs that workers hold. */
+export const readHeldJobs = statement<{ workerIds: readonly string[] }, Job>({
+  name: "read_held_jobs",
+  values: ({ workerIds }) => [workerIds],
+  text: `
+    select ${jobColumns}, task.identifier as task_identifier
+    from graphile_worker._private_jobs as job
+    join graphile_worker._private_tasks as task on task.id = job.task_id
+    where job.locked_by = any ($1::text[])
+    order by job.id
+    for update of job`,
+});
+
+export const recoverJobs = statement<
+  { workerIds: readonly string[]; delayMs: number; maxCrashes: number; kept: readonly string[] },
+  { readonly id: string; readonly worker_id: string; readonly is_suspect: boolean; readonly task_identifier: string }
+>({
+  name: "recover_jobs",
+  values: ({ workerIds, delayMs, maxCrashes, kept }) => [workerIds, delayMs, maxCrashes, kept],
+  text: `
+    select recovered.job_id::text as id, recovered.worker_id, recovered.is_suspect, task.identifier as task_identifier
+    from graphile_worker._hathi_recover_jobs(
+      $1::text[], $2::double precision * interval '1 millisecond', $3::integer, $4::bigint[]
+    ) as recovered
+    join graphile_worker._private_jobs as job on job.id = recovered.job_id
+    join graphile_worker._private_tasks as task on task.id = job.task_id
+    order by recovered.job_id`,
+});
+
+/** What a hook decided about a job that was just recovered. */
+export const rescheduleRecovered = statement<{ id: string; runAt: Date; attempts: number | null }, object>({
+  name: "reschedule_recovered",
+  values: ({ id, runAt, attempts }) => [id, runAt, attempts],
+  text: `
+    update graphile_worker._private_jobs
+    set run_at = $2::timestamptz, attempts = coalesce($3::smallint, attempts)
+    where id = $1::bigint and locked_at is null
+      and not exists (select from graphile_worker._private_job_retirements where id = $1::bigint)`,
+});
+
+export const buryWorkers = statement<{ workerIds: readonly string[] }, object>({
+  name: "bury_workers",
+  values: ({ workerIds }) => [workerIds],
+  text: "select from graphile_worker.delete_stale_workers($1::text[])",
+});
+
+/** Forgets workers that left long ago and hold nothing. */
+export const forgetFormerWorkers = statement<Record<string, never>, object>({
+  name: "forget_former_workers",
+  values: () => [],
+  text: `
+    delete from graphile_worker._hathi_former_workers as former
+    where former.left_at < now() - interval '1 hour'
+      and not exists (select from graphile_worker._private_jobs as job where job.locked_by = former.id)
+      and not exists (select from graphile_worker._private_job_queues as queue where queue.locked_by = former.id)`,
+});

@@ -1,0 +1,116 @@
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import type { ClientConfig } from "pg";
+import { connectDirectly } from "../db/direct-client.ts";
+import type { Logger } from "../logger.ts";
+import { sleep } from "../util/sleep.ts";
+import { Heart, type HeartNews, type HeartOptions, lookIntervalMs } from "./heart.ts";
+import type { HeartOrder, HeartThreadData } from "./heart-thread.ts";
+import type { LoopBoard } from "./loop-board.ts";
+import type { WorkerMetadata } from "./recovery-settings.ts";
+
+export interface RunningHeart {
+  describe(metadata: WorkerMetadata): void;
+  /** Resolves when no beat is under way and none will follow. */
+  stop(): Promise<void>;
+}
+
+export interface StartHeartOptions extends HeartOptions {
+  readonly config: ClientConfig;
+  readonly board: LoopBoard;
+  readonly logger: Logger;
+  readonly tell: (news: HeartNews) => void;
+}
+
+const stopMs = 2_000;
+
+/** Starts to beat from a thread of its own; where that is not possible, from this one. */
+export function startHeart(options: StartHeartOptions): RunningHeart {
+  const { settings, board, logger } = options;
+  const turning = setInterval(() => board.turn(), lookIntervalMs(settings) / 2);
+  turning.unref();
+  // A beat must not wait for ever on a connection that is dead without a word.
+  const patienceMs = Math.max(1_000, Math.min(10_000, settings.heartbeatInterval));
+  const config = { ...options.config, connectionTimeoutMillis: patienceMs, query_timeout: patienceMs };
+
+  let current = options;
+  const onNews = (news: HeartNews): void => {
+    if (news.kind === "renewed") current = { ...current, workerId: news.to };
+    options.tell(news);
+  };
+  const goOnHere = (reason: string): void => {
+    logger.warn(
+      `Signs of life are given from the main thread, since a thread of their own could not be had (${reason}): a task that ` +
+        "blocks the event loop for longer than 'sweepThreshold' will be taken for a dead worker.",
+    );
+    heart = beatHere({ ...current, config, tell: onNews });
+  };
+  let heart: RunningHeart | undefined;
+  try {
+    heart = beatInThread({ ...options, config, tell: onNews }, goOnHere);
+  } catch (error) {
+    // A password or a stream that is a function cannot go into another thread.
+    goOnHere(String(error));
+  }
+  return {
+    describe(metadata) {
+      current = { ...current, metadata };
+      heart?.describe(metadata);
+    },
+    async stop() {
+      clearInterval(turning);
+      await heart?.stop();
+    },
+  };
+}
+
+function beatHere(options: StartHeartOptions): RunningHeart {
+  const stopping = new AbortController();
+  const heart = new Heart(options, { ...options, connect: () => connectDirectly(options.config) });
+  const running = heart.run(stopping.signal);
+  return {
+    describe: (metadata) => heart.describe(metadata),
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+function beatInThread(options: StartHeartOptions, onFailure: (reason: string) => void): RunningHeart {
+  const { workerId, schema, metadata, settings, config, board, tell } = options;
+  const { heartbeatInterval, maxEventLoopBlock, crashGrace } = settings;
+  const data: HeartThreadData = {
+    options: { workerId, schema, metadata, settings: { heartbeatInterval, maxEventLoopBlock, crashGrace } },
+    config,
+    memory: board.memory,
+  };
+  // The thread is the same kind of file as this one: compiled, or source that needs a loader.
+  const isSource = import.meta.url.endsWith(".ts");
+  const thread = new Worker(new URL(`./heart-thread.${isSource ? "ts" : "js"}`, import.meta.url), {
+    workerData: data,
+    execArgv: isSource ? ["--import", "jiti/register"] : [],
+  });
+  thread.unref();
+  let isStopping = false;
+  let failure: unknown;
+  thread.on("message", tell);
+  thread.on("error", (error) => {
+    failure = error;
+  });
+  thread.on("exit", (code) => {
+    if (!isStopping) onFailure(failure ? String(failure) : `it ended with ${code}`);
+  });
+  const order = (what: HeartOrder): void => thread.postMessage(what);
+  return {
+    describe: order,
+    async stop() {
+      isStopping = true;
+      thread.ref();
+      order("stop");
+      const tooLate = new AbortController();
+      await Promise.race([once(thread, "exit"), sleep(stopMs, tooLate.signal).then(() => thread.terminate())]);
+      tooLate.abort();
+    },
+  };
+}

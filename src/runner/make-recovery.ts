@@ -1,0 +1,39 @@
+import type { Pool as PgPool } from "pg";
+import { MAX_MIGRATION } from "../db/adopt.ts";
+import type { Database } from "../db/database.ts";
+import { configOf } from "../db/direct-client.ts";
+import { Recovery } from "../recovery/recovery.ts";
+import type { Pool } from "../worker/pool.ts";
+import type { CompiledSharedOptions } from "./compile.ts";
+import { sweepHooks } from "./sweep-hooks.ts";
+
+export interface MakeRecoveryOptions {
+  readonly compiled: CompiledSharedOptions<object>;
+  readonly database: Database;
+  readonly concurrency: number;
+  /** Undefined for a single client, which cannot take part: there is nothing to make another connection from. */
+  readonly pgPool: PgPool | undefined;
+  readonly pool: () => Pool;
+  readonly onBreakingMigration: () => void;
+}
+
+/** A pool's part in crash recovery, if it was asked for. */
+export function makeRecovery(options: MakeRecoveryOptions): Recovery | undefined {
+  const { compiled, database, concurrency, pgPool, pool } = options;
+  const { settings, logger, lifecycle } = compiled;
+  if (!settings.recovery || !pgPool) return undefined;
+  const { listenConnectionString } = settings;
+  return new Recovery({
+    database,
+    config: listenConnectionString ? { connectionString: listenConnectionString } : configOf(pgPool),
+    settings: settings.recovery,
+    concurrency,
+    logger,
+    workerId: () => pool().id,
+    onRenewed: (id, message) => pool().takeIdentity(id, message),
+    onBreakingMigration: (migration) => {
+      if (migration > MAX_MIGRATION) options.onBreakingMigration();
+    },
+    hooks: sweepHooks(lifecycle),
+  });
+}
