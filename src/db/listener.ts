@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Notification, PoolClient } from "pg";
+import type { Notification, PoolClient, QueryConfig } from "pg";
 import { deferred } from "../util/deferred.ts";
 import { sleep } from "../util/sleep.ts";
 
@@ -16,12 +16,16 @@ export interface ListenerOptions {
   readonly onNotification: (message: Notification, client: PoolClient) => void;
   readonly onError: (error: unknown) => void;
   readonly onReleased: (client: PoolClient) => void;
+  /** How often to see whether the connection is alive: one that died without a word hears nothing, too. */
+  readonly checkMs?: number;
   /** Listening was accepted, but nothing is heard: there is a pooler in between. */
   readonly onDeaf: () => void;
 }
 
 const testChannel = "hathi:test";
 const hearingTestMs = 2_000;
+const maxRestMs = 5_000;
+const patienceMs = 10_000;
 
 /** The LISTEN connection: reconnects with back-off, and tells when it hears nothing. */
 export class Listener {
@@ -71,7 +75,10 @@ export class Listener {
       }
       if (signal.aborted || this.#isDeaf) return;
       attempts++;
-      await sleep(Math.ceil((0.5 + Math.sqrt(Math.random()) / 2) * Math.min(60_000, 50 * Math.exp(attempts))), signal);
+      await sleep(
+        Math.ceil((0.5 + Math.sqrt(Math.random()) / 2) * Math.min(maxRestMs, 50 * Math.exp(attempts))),
+        signal,
+      );
     }
   }
 
@@ -108,19 +115,23 @@ export class Listener {
     client.on("notification", onNotification);
     signal.addEventListener("abort", onAbort, { once: true });
     let failure: Error | undefined;
+    let check: NodeJS.Timeout | undefined;
+    const ask = (text: string): Promise<unknown> => client.query({ text, query_timeout: patienceMs } as QueryConfig);
     try {
       if (signal.aborted) return;
       this.#options.onConnected(client);
-      await client.query(`LISTEN "jobs:insert"; LISTEN "worker:migrate"; LISTEN "${testChannel}"`);
+      await ask(`LISTEN "jobs:insert"; LISTEN "worker:migrate"; LISTEN "${testChannel}"`);
       this.#isListening = true;
       onListening();
       this.#options.onListening();
       void this.#testHearing(() => lost.resolve());
+      check = setInterval(() => void ask("select 1").catch(onError), this.#options.checkMs ?? 60_000);
       await lost.promise;
-      await client.query(`UNLISTEN "jobs:insert"; UNLISTEN "worker:migrate"; UNLISTEN "${testChannel}"`);
+      await ask(`UNLISTEN "jobs:insert"; UNLISTEN "worker:migrate"; UNLISTEN "${testChannel}"`);
     } catch (error) {
       failure = error as Error;
     } finally {
+      clearInterval(check);
       this.#isListening = false;
       signal.removeEventListener("abort", onAbort);
       client.removeListener("end", onEnd);

@@ -30,10 +30,16 @@ export function holdPool(options: PoolOptions, env: NodeJS.ProcessEnv = process.
   return held;
 }
 
+/** A server that goes away breaks all connections of a pool; one line about it is enough. */
+const burstMs = 10_000;
+
 /** An idle or lent connection that breaks must never bring the process down. */
 function makeGuard(logger: Logger): { onError: (error: Error) => void; onConnect: (client: pg.PoolClient) => void } {
+  let lastAt = -Infinity;
   const onError = (error: Error): void => {
-    logger.error(`PostgreSQL connection broke: ${error.message}`, { error });
+    const isFirst = Date.now() - lastAt > burstMs;
+    lastAt = Date.now();
+    logger[isFirst ? "error" : "debug"](`PostgreSQL connection broke: ${error.message}`, { error });
   };
   return {
     onError,
@@ -50,12 +56,31 @@ function makePool({ connectionString, maxPoolSize, logger }: PoolOptions, env: N
         "variables available. (Of the PG* variables, PGDATABASE is the one that counts.)",
     );
   }
-  const pool = new pg.Pool({ ...(connectionString && { connectionString }), max: maxPoolSize });
+  const pool = new pg.Pool({
+    ...(connectionString && { connectionString }),
+    max: maxPoolSize,
+    Client: PatientClient,
+    // A peer that is gone without a word is noticed within a minute, and no firewall forgets an idle connection.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 30_000,
+  });
   const { onError, onConnect } = makeGuard(logger);
   pool.on("error", onError);
   pool.on("connect", onConnect);
   let ending: Promise<void> | undefined;
   return { pool, isOurs: true, release: () => (ending ??= pool.end()) };
+}
+
+const connectMs = 30_000;
+
+/**
+ * Does not wait for ever for a host that never answers. The pool's own option of that name would also limit how long a job may
+ * wait for a free connection.
+ */
+class PatientClient extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super({ ...config, connectionTimeoutMillis: connectMs });
+  }
 }
 
 function borrowPool(pool: pg.Pool, logger: Logger): HeldPool {

@@ -5,6 +5,8 @@ export interface Statement<Params, Row> {
   readonly name: string;
   readonly text: string;
   readonly values: (params: Params) => unknown[];
+  /** How long to wait for the answer before the connection counts as dead. Without it: for ever. */
+  readonly patienceMs?: number;
   /** Phantom: carries the row type. */
   readonly row?: Row;
 }
@@ -12,6 +14,9 @@ export interface Statement<Params, Row> {
 export function statement<Params, Row>(definition: Omit<Statement<Params, Row>, "row">): Statement<Params, Row> {
   return definition;
 }
+
+/** For statements that take milliseconds: no answer for this long means that there is nobody to answer. */
+export const shortPatienceMs = 30_000;
 
 /** All SQL in this repository is written against this schema; `forSchema` is the only place that changes it. */
 const defaultSchema = /\bgraphile_worker\./g;

@@ -33,9 +33,14 @@ export class Fifo<Item> {
     return item;
   }
 
+  /** What stands in the line, first to last. */
+  items(): Item[] {
+    return this.#items.slice(this.#head) as Item[];
+  }
+
   /** Empties the line and gives what stood in it. */
   drain(): Item[] {
-    const items = this.#items.slice(this.#head) as Item[];
+    const items = this.items();
     this.#items = [];
     this.#head = 0;
     return items;

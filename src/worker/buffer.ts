@@ -41,6 +41,11 @@ export class Buffer {
     this.#ready.push(job);
   }
 
+  /** All jobs that are not started. */
+  jobs(): Job[] {
+    return [...this.#ready.items(), ...[...this.#runByQueue.values()].flatMap((run) => run.waiting.items())];
+  }
+
   /** The next job to start. */
   take(): Job | undefined {
     const job = this.#ready.shift();

@@ -147,7 +147,7 @@ export class Claimer {
   }
 
   async #claim(room: Room): Promise<void> {
-    const { database, useNodeTime, pollInterval, outage, strays } = this.#options;
+    const { database, useNodeTime, pollInterval, outage } = this.#options;
     // What nudges us from here on happened after this look began.
     this.#isHungry = false;
     this.#options.onClaiming();
@@ -193,7 +193,7 @@ export class Claimer {
       this.#options.onClaimed(jobs, room.jobs, result?.jobs?.length ?? 0);
     } catch (error) {
       outage.trouble(this, error);
-      strays.suspect(error);
+      outage.suspect(error);
       this.#options.onError(error);
       this.#isHungry = false;
       this.#lookAt = Date.now() + Math.min(pollInterval(), backoffMs(errorBackoff, this.#errors));

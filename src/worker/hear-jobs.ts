@@ -27,20 +27,24 @@ export interface HearJobsOptions {
 /** Wakes a pool when the database announces jobs, and tells the world how the listening goes. */
 export function hearJobs(options: HearJobsOptions): Listener {
   const { database, workerPool, emit, logger } = options;
+  const part = {};
   return new Listener({
     connect: options.connect,
     notify: (channel, payload) =>
       database.withPgClient((client) => client.query("select pg_notify($1, $2)", [channel, payload])),
     onConnecting: (attempts) => emit("pool:listen:connecting", { workerPool, attempts }),
     onConnected: (client) => emit("pool:listen:success", { workerPool, client }),
-    onListening: options.onListening,
+    onListening: () => {
+      options.outage.well(part);
+      options.onListening();
+    },
     onNotification: (message, client) => {
       emit("pool:listen:notification", { workerPool, message, client });
       hear(message, options);
     },
     onError: (error) => {
       emit("pool:listen:error", { workerPool, error });
-      options.outage.trouble(error);
+      options.outage.trouble(part, error);
     },
     onReleased: (client) => emit("pool:listen:release", { workerPool, client }),
     onDeaf: () => {

@@ -18,19 +18,23 @@ export async function persist<T>(
   outage: Outage,
   signal: AbortSignal,
 ): Promise<T> {
+  const part = {};
   let refusals = 0;
   let mayBeDone = false;
   for (let attempt = 0; ; attempt++) {
     try {
       const result = await write(mayBeDone);
-      outage.well();
+      outage.well(part);
       return result;
     } catch (error) {
       mayBeDone ||= isInDoubt(error);
+      outage.suspect(error);
       const willPass = isRepeatable(error) || isAway(error);
-      if (!willPass && ++refusals >= maxRefusals) throw error;
-      if (signal.aborted) throw error;
-      if (!isRepeatable(error)) outage.trouble(error);
+      if (signal.aborted || (!willPass && ++refusals >= maxRefusals)) {
+        outage.leave(part);
+        throw error;
+      }
+      if (!isRepeatable(error)) outage.trouble(part, error);
       await sleep(backoffMs(isRepeatable(error) ? repeatBackoff : awayBackoff, attempt), signal);
     }
   }

@@ -26,6 +26,7 @@ import { persist } from "./persist.ts";
 import { retryDelayMs, SettleLane, type Write, writeCompleted, writeFailed } from "./settler.ts";
 import { Slot } from "./slot.ts";
 import { StopSwitch } from "./stop-switch.ts";
+import { Strays } from "./strays.ts";
 import { learnTaskIds, type TaskIds } from "./task-ids.ts";
 
 /** How a pool behaves; the names are those of the options. */
@@ -106,6 +107,7 @@ export class Pool implements WorkerPool {
   readonly #finished = deferred();
   readonly #stopClaiming = new AbortController();
   readonly #giveUp = new AbortController();
+  readonly #strays: Strays;
   readonly #outage: Outage;
   readonly #claimer: Claimer;
   readonly #dispatcher: Dispatcher;
@@ -131,7 +133,8 @@ export class Pool implements WorkerPool {
     this.#id = `${isOnce ? "otpool" : "pool"}-${randomBytes(9).toString("hex")}`;
     this.promise = this.#finished.promise;
     this.promise.catch(() => undefined); // whoever cares awaits it; a pool must not end the process by itself
-    this.#outage = new Outage(logger);
+    this.#strays = new Strays({ database, poolId: () => this.#id, held: () => this.#held() });
+    this.#outage = new Outage(logger, (error) => this.#strays.suspect(error));
     this.#lanes = [
       new SettleLane(this.#surely(writeCompleted(database)), settings.completeJobBatchDelay, (error) =>
         this.#die(error, "completeJob"),
@@ -343,6 +346,7 @@ export class Pool implements WorkerPool {
       relaxed: this.#options.ownsTransactions,
       pollInterval: () => (this.#isDeaf ? Math.min(deafPollMs, settings.pollInterval) : settings.pollInterval),
       outage: this.#outage,
+      strays: this.#strays,
       onClaiming: () => {
         this.#localQueue?.polling();
         forFreeSlots((worker) => emit("worker:getJob:start", { worker }));
@@ -414,6 +418,12 @@ export class Pool implements WorkerPool {
     this.#listener.start();
   }
 
+  /** Every job that the database has locked for us, as far as we know. */
+  #held(): Job[] {
+    const running = this._workers.map((slot) => slot.getActiveJob()).filter((job) => job !== null);
+    return [...running, ...this.#dispatcher.buffer.jobs(), ...this.#lanes[0].jobs(), ...this.#lanes[1].jobs()];
+  }
+
   /** Returns jobs that were claimed and not started; `#returning` resolves when all such are written. */
   #giveBack({ jobs, queueIds }: { jobs: Job[]; queueIds: number[] }): void {
     if (jobs.length === 0) return;
@@ -448,7 +458,8 @@ export class Pool implements WorkerPool {
   ): Promise<Set<string>> {
     const params = { poolId: jobs[0]!.locked_by!, jobIds: jobs.map(({ id }) => id), queueIds, delayMs, reason };
     const [row] = await persist(
-      () => this.#options.database.run(returnJobs, params),
+      // If an earlier try went through unheard, we may hold the same jobs again by now: whoever looks for strays knows.
+      async (mayBeDone) => (mayBeDone && this._active ? [] : this.#options.database.run(returnJobs, params)),
       this.#outage,
       this.#giveUp.signal,
     );
@@ -499,8 +510,15 @@ export class Pool implements WorkerPool {
     this.#giveBack(this.#dispatcher.close());
     await Promise.all([this.#returning, this.#waitForSlots(), this.#listener?.stop()]);
     await Promise.all([this.#lanes[0].idle(), this.#lanes[1].idle(), this.#keeper.stop()]);
+    await this.#returnStrays();
     if (this.#firstFlags) await Promise.all(this._workers.map((worker) => this.#options.hooks.onWorkerStop(worker)));
     await this.#options.lifeline?.deregister();
+  }
+
+  /** The last thing to do: from here on nobody would look for what may be locked under our name. */
+  async #returnStrays(): Promise<void> {
+    if (this.#strays.lookAt === Infinity) return;
+    await persist(() => this.#strays.look(), this.#outage, this.#giveUp.signal);
   }
 
   async #waitForSlots(): Promise<void> {

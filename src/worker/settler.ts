@@ -35,7 +35,7 @@ export class SettleLane<Kind extends Outcome["kind"]> {
   readonly #delayMs: number;
   readonly #onFatal: (error: unknown) => void;
   #waiting: Ending<Kind>[] = [];
-  #inFlight = 0;
+  #inFlight: readonly Ending<Kind>[] = [];
   #loop: Promise<void> | undefined;
 
   constructor(write: Write<Kind>, delayMs: number, onFatal: (error: unknown) => void) {
@@ -45,7 +45,12 @@ export class SettleLane<Kind extends Outcome["kind"]> {
   }
 
   get pending(): number {
-    return this.#waiting.length + this.#inFlight;
+    return this.#waiting.length + this.#inFlight.length;
+  }
+
+  /** The jobs whose ends are not written yet. */
+  jobs(): Job[] {
+    return [...this.#inFlight, ...this.#waiting].map(({ outcome }) => outcome.job);
   }
 
   add(ending: Ending<Kind>): void {
@@ -66,7 +71,7 @@ export class SettleLane<Kind extends Outcome["kind"]> {
     else await new Promise((resolve) => setImmediate(resolve));
     while (this.#waiting.length > 0) {
       const endings = this.#nextBatch();
-      this.#inFlight = endings.length;
+      this.#inFlight = endings;
       try {
         const lost = await this.#write(endings);
         for (const ending of endings) ending.onWritten(lost?.includes(ending.outcome.job.id) ?? false);
@@ -74,7 +79,7 @@ export class SettleLane<Kind extends Outcome["kind"]> {
         for (const ending of endings) ending.onGivenUp(error);
         this.#onFatal(error);
       }
-      this.#inFlight = 0;
+      this.#inFlight = [];
       if (this.#delayMs > 0 && this.#waiting.length > 0) await sleep(this.#delayMs);
     }
   }
@@ -104,6 +109,7 @@ export function writeFailed(database: Database): Write<"failed"> {
     const [row] = await database.run(failJobs, {
       poolId: poolOf(endings),
       jobIds: endings.map(({ outcome }) => outcome.job.id),
+      attempts: endings.map(({ outcome }) => outcome.job.attempts),
       errors: endings.map(({ outcome }) => errorText(outcome.error)),
       payloads: endings.map(({ outcome }) => outcome.remaining ?? null),
       queueIds: queuesOf(endings),

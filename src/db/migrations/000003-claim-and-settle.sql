@@ -134,12 +134,6 @@ begin
   polluted := false;
   contended := false;
 
-  -- If the server crashes, the claim is forgotten and the job runs again, which it must be ready for anyway. The settle that
-  -- follows is durable, and flushes everything before it.
-  if relaxed then
-    perform set_config('synchronous_commit', 'off', true);
-  end if;
-
   level := -32769;
   while room > 0 and not off_order and not polluted loop
     -- The next priority that has a mark, or one without that comes before it. Looking for rows in a marked one would step over
@@ -387,6 +381,11 @@ begin
     loop
       select job.priority into level
       from graphile_worker._private_jobs as job
+    elsif relaxed then
+      -- If the server crashes, the claim is forgotten and the job runs again, which it must be ready for anyway. The settle that
+      -- follows is durable, and flushes everything before it. A claim in a named queue must last: were it forgotten, the next
+      -- job of the queue could start while this one is still running.
+      perform set_config('synchronous_commit', 'off', true);
       where job.is_available and job.priority > level
       order by job.priority
       limit 1;
@@ -425,14 +424,16 @@ begin
     returning id
   )
   select array_agg(gone.id) into done from gone;
-  perform graphile_worker._hathi_release_queues(pool_id, queue_ids);
-  return graphile_worker._hathi_missing(job_ids, done);
+  missing := graphile_worker._hathi_missing(job_ids, done);
+  perform graphile_worker._hathi_release_queues(pool_id, queue_ids, missing is not null);
+  return missing;
 end;
 $hathi$;
 
 create or replace function graphile_worker._hathi_fail_jobs(
-  pool_id text, job_ids bigint[], errors text[], payloads text[], queue_ids integer[]
+  pool_id text, job_ids bigint[], tries integer[], errors text[], payloads text[], queue_ids integer[]
 ) returns bigint[] language plpgsql volatile
+  missing bigint[];
   set enable_seqscan = off
   set enable_bitmapscan = off
   set enable_hashjoin = off
@@ -450,13 +451,19 @@ begin
       locked_by = null,
       locked_at = null,
       payload = coalesce(end_of.payload::json, job.payload)
-    from unnest(job_ids, errors, payloads) as end_of (id, error, payload)
-    where job.id = end_of.id and job.locked_by = pool_id
+    from unnest(job_ids, tries, errors, payloads) as end_of (id, attempts, error, payload)
+    where job.id = end_of.id
+      and job.locked_by = pool_id
+      -- Not a later attempt, which this pool may have begun after an earlier try whose answer was lost; but a retired job has
+      -- used up all of them.
+      and job.attempts in (end_of.attempts, job.max_attempts)
     returning job.id
   )
   select array_agg(failed.id) into done from failed;
-  perform graphile_worker._hathi_release_queues(pool_id, queue_ids);
-  return graphile_worker._hathi_missing(job_ids, done);
+  missing := graphile_worker._hathi_missing(job_ids, done);
+  perform graphile_worker._hathi_release_queues(pool_id, queue_ids, missing is not null);
+  missing bigint[];
+  return missing;
 end;
 $hathi$;
 
@@ -486,26 +493,37 @@ begin
       when exists (select from graphile_worker._private_job_retirements as retired where retired.id = job.id) then job.attempts
       else greatest(0, job.attempts - 1)
     end,
+  missing bigint[];
     run_at = case when delay is null then job.run_at else greatest(job.run_at, now() + delay) end,
     last_error = coalesce(error_message, job.last_error),
     locked_by = null,
     locked_at = null
   where job.id = any (ours);
-  perform graphile_worker._hathi_release_queues(pool_id, queue_ids);
+  missing := graphile_worker._hathi_missing(job_ids, ours);
+  perform graphile_worker._hathi_release_queues(pool_id, queue_ids, missing is not null);
   if ours is not null then
     perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || cardinality(ours) || '}');
   end if;
-  return graphile_worker._hathi_missing(job_ids, ours);
+  return missing;
 end;
 $hathi$;
 
-create or replace function graphile_worker._hathi_release_queues(pool_id text, queue_ids integer[])
+-- A job that is missing may have been settled by an earlier try whose answer was lost. Its queue was released then, and may
+-- be ours again because of its next job, so it is released only if nothing of it is ours (`in_doubt`).
+create or replace function graphile_worker._hathi_release_queues(pool_id text, queue_ids integer[], in_doubt boolean)
 returns void language plpgsql volatile as $hathi$
 begin
-  if queue_ids is not null then
-    update graphile_worker._private_job_queues
-    set locked_by = null, locked_at = null
-    where id = any (queue_ids) and locked_by = pool_id;
+  if queue_ids is null then
+    return;
+  end if;
+  if in_doubt then
+    queue_ids := array(
+      select unnest(queue_ids)
+      except
+      select job.job_queue_id
+      from graphile_worker._private_jobs as job
+      where job.job_queue_id = any (queue_ids) and job.locked_by = pool_id
+    );
   end if;
 end;
 $hathi$;
@@ -519,3 +537,6 @@ begin
   return array(select id from unnest(asked) as id where id <> all (coalesce(done, '{}')));
 end;
 $hathi$;
+  update graphile_worker._private_job_queues
+  set locked_by = null, locked_at = null
+  where id = any (queue_ids) and locked_by = pool_id;

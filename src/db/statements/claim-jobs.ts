@@ -1,4 +1,4 @@
-import { statement } from "../statement.ts";
+import { shortPatienceMs, statement } from "../statement.ts";
 
 /** The columns of a claimed job, in the order of the function's JSON; times are seconds since 1970, as text because they may be infinite. */
 export type ClaimedRow = readonly [
@@ -52,6 +52,7 @@ export interface ClaimResultRow {
 /** Locks up to `wanted` due jobs for one pool. Rows another pool is claiming are skipped, not waited for. */
 export const claimJobs = statement<ClaimParams, ClaimResultRow>({
   name: "claim_jobs",
+  patienceMs: shortPatienceMs,
   values: (params) => [
     params.poolId,
     params.taskIds,

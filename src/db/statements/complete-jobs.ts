@@ -1,4 +1,4 @@
-import { statement } from "../statement.ts";
+import { shortPatienceMs, statement } from "../statement.ts";
 
 /** Ids that were no longer this pool's when their end was written; nothing was changed for those. */
 export interface LostRow {
@@ -11,6 +11,7 @@ export const completeJobs = statement<
   LostRow
 >({
   name: "complete_jobs",
+  patienceMs: shortPatienceMs,
   values: ({ poolId, jobIds, queueIds }) => [poolId, jobIds, queueIds],
   text: `
     select graphile_worker._hathi_complete_jobs($1::text, $2::bigint[], $3::integer[]) as lost`,

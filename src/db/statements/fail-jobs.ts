@@ -1,4 +1,4 @@
-import { statement } from "../statement.ts";
+import { shortPatienceMs, statement } from "../statement.ts";
 import type { LostRow } from "./complete-jobs.ts";
 
 /** Unlocks failed jobs for a later try (or leaves them, if that was the last), with their error and perhaps a smaller payload. */
@@ -6,6 +6,8 @@ export const failJobs = statement<
   {
     poolId: string;
     jobIds: readonly string[];
+    /** The attempts that failed. */
+    attempts: readonly number[];
     errors: readonly string[];
     /** JSON texts; null keeps the payload. */
     payloads: readonly (string | null)[];
@@ -14,7 +16,17 @@ export const failJobs = statement<
   LostRow
 >({
   name: "fail_jobs",
-  values: ({ poolId, jobIds, errors, payloads, queueIds }) => [poolId, jobIds, errors, payloads, queueIds],
+  patienceMs: shortPatienceMs,
+  values: ({ poolId, jobIds, attempts, errors, payloads, queueIds }) => [
+    poolId,
+    jobIds,
+    attempts,
+    errors,
+    payloads,
+    queueIds,
+  ],
   text: `
-    select graphile_worker._hathi_fail_jobs($1::text, $2::bigint[], $3::text[], $4::text[], $5::integer[]) as lost`,
+    select graphile_worker._hathi_fail_jobs(
+      $1::text, $2::bigint[], $3::integer[], $4::text[], $5::text[], $6::integer[]
+    ) as lost`,
 });

@@ -1,4 +1,4 @@
-import { statement } from "../statement.ts";
+import { shortPatienceMs, statement } from "../statement.ts";
 
 /** A crontab entry that some process has scheduled or registered before. */
 export interface KnownCrontab {
@@ -9,6 +9,7 @@ export interface KnownCrontab {
 
 export const readKnownCrontabs = statement<void, KnownCrontab>({
   name: "read_known_crontabs",
+  patienceMs: shortPatienceMs,
   values: () => [],
   text: `
     select identifier, known_since, last_execution

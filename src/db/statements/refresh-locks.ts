@@ -1,4 +1,4 @@
-import { statement } from "../statement.ts";
+import { shortPatienceMs, statement } from "../statement.ts";
 
 /** Makes the locks of long jobs young again, so that nobody's four-hour rule takes them away. */
 export const refreshLocks = statement<
@@ -6,6 +6,7 @@ export const refreshLocks = statement<
   never
 >({
   name: "refresh_locks",
+  patienceMs: shortPatienceMs,
   values: ({ poolId, jobIds, queueIds, clock }) => [poolId, jobIds, queueIds, clock],
   text: `
     with queues as (

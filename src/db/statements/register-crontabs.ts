@@ -1,8 +1,9 @@
-import { statement } from "../statement.ts";
+import { shortPatienceMs, statement } from "../statement.ts";
 
 /** Remembers when entries were first seen; those already known stay as they are. */
 export const registerCrontabs = statement<{ identifiers: readonly string[]; since: Date }, never>({
   name: "register_crontabs",
+  patienceMs: shortPatienceMs,
   values: ({ identifiers, since }) => [identifiers, since],
   text: `
     insert into graphile_worker._private_known_crontabs (identifier, known_since)

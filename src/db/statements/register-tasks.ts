@@ -1,4 +1,4 @@
-import { statement } from "../statement.ts";
+import { shortPatienceMs, statement } from "../statement.ts";
 
 export interface TaskRow {
   readonly id: number;
@@ -8,6 +8,7 @@ export interface TaskRow {
 /** Makes sure that the tasks have ids, and gives them. Uses no identity values for tasks that are there. */
 export const registerTasks = statement<{ identifiers: readonly string[] }, TaskRow>({
   name: "register_tasks",
+  patienceMs: shortPatienceMs,
   values: ({ identifiers }) => [identifiers],
   text: `
     with known as (

@@ -1,4 +1,4 @@
-import { statement } from "../statement.ts";
+import { shortPatienceMs, statement } from "../statement.ts";
 import type { LostRow } from "./complete-jobs.ts";
 
 /** Gives jobs back with their attempt restored, and wakes those who may want them. */
@@ -15,6 +15,7 @@ export const returnJobs = statement<
   LostRow
 >({
   name: "return_jobs",
+  patienceMs: shortPatienceMs,
   values: ({ poolId, jobIds, queueIds, delayMs, reason }) => [poolId, jobIds, queueIds, delayMs, reason],
   text: `
     select graphile_worker._hathi_return_jobs(

@@ -1,4 +1,4 @@
-import { statement } from "../statement.ts";
+import { shortPatienceMs, statement } from "../statement.ts";
 
 /** One entry's run, as the statement reads it. */
 export interface CronRunSpec {
@@ -31,6 +31,7 @@ export interface ScheduledCronRun {
  */
 export const scheduleCronJobs = statement<{ at: Date; runs: readonly CronRunSpec[] }, ScheduledCronRun>({
   name: "schedule_cron_jobs",
+  patienceMs: shortPatienceMs,
   values: ({ at, runs }) => [at, JSON.stringify(runs.map((run, position) => ({ ...run, position })))],
   // Rows are locked in the order of their names, so that two processes cannot wait for each other.
   text: `
