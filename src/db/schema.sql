@@ -207,45 +207,6 @@ begin
 end;
 $hathi$;
 
-create function graphile_worker._hathi_add_jobs(task_names text[], job_tasks integer[], queue_names text[], job_queues integer[], payloads text[], run_ats timestamp with time zone[], max_attempts smallint[], priorities smallint[], flags text[], OUT ids text, OUT task_ids integer[], OUT queue_ids integer[], OUT added_at timestamp with time zone)
- RETURNS record
- LANGUAGE plpgsql
-AS $hathi$
-begin
-  added_at := now();
-  task_ids := array(
-    select graphile_worker._hathi_task_id(name) from unnest(task_names) with ordinality as task (name, nth) order by nth
-  );
-  if queue_names is not null then
-    insert into graphile_worker._private_job_queues (queue_name)
-      select name
-      from unnest(queue_names) as name
-      where not exists (select from graphile_worker._private_job_queues as known where known.queue_name = name)
-      order by name
-      on conflict do nothing;
-    queue_ids := array(
-      select queue.id
-      from unnest(queue_names) with ordinality as wanted (name, nth)
-      left join graphile_worker._private_job_queues as queue on queue.queue_name = wanted.name
-      order by wanted.nth
-    );
-  end if;
-
-  with inserted as (
-    insert into graphile_worker._private_jobs
-      (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
-    select queue_ids[spec.queue], task_ids[spec.task], spec.payload::json, coalesce(spec.run_at, added_at),
-      coalesce(spec.max_attempts, 25::smallint), coalesce(spec.priority, 0::smallint), spec.flags::jsonb
-    from unnest(
-      job_tasks, job_queues, payloads, run_ats, _hathi_add_jobs.max_attempts, priorities, _hathi_add_jobs.flags
-    ) as spec (task, queue, payload, run_at, max_attempts, priority, flags)
-    returning id
-  )
-  select string_agg(inserted.id::text, ',') into ids from inserted;
-  perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || cardinality(job_tasks) || '}');
-end;
-$hathi$;
-
 create function graphile_worker._hathi_check_spec(identifier text, queue_name text, job_key text, max_attempts integer)
  RETURNS void
  LANGUAGE plpgsql
@@ -299,6 +260,9 @@ declare
   piece record;
   from_run_at timestamptz;
   from_id bigint;
+  mark_run_at timestamptz;
+  mark_id bigint;
+  is_marked boolean;
   nth integer;
   share integer;
   heads record;
@@ -308,12 +272,6 @@ declare
 begin
   polluted := false;
   contended := false;
-
-  -- If the server crashes, the claim is forgotten and the job runs again, which it must be ready for anyway. The settle that
-  -- follows is durable, and flushes everything before it.
-  if relaxed then
-    perform set_config('synchronous_commit', 'off', true);
-  end if;
 
   level := -32769;
   while room > 0 and not off_order and not polluted loop
@@ -331,6 +289,9 @@ begin
     nth := array_position(floor_priorities, level::smallint);
     from_run_at := coalesce(floor_run_ats[nth], '-infinity');
     from_id := coalesce(floor_ids[nth], 0);
+    mark_run_at := from_run_at;
+    mark_id := from_id;
+    is_marked := false;
     size := room;
 
     loop
@@ -343,7 +304,8 @@ begin
         (array_agg(head.id) filter (where head.fits))[room] as cut_id,
         array_agg(head.ctid) filter (where head.fits) as rows,
         array_agg(head.job_queue_id) filter (where head.fits) as row_queues,
-        coalesce(bool_or(head.job_queue_id is not null) filter (where head.fits), false) as has_queues
+        coalesce(bool_or(head.job_queue_id is not null) filter (where head.fits), false) as has_queues,
+        bool_or(head.job_queue_id = any (refused)) as has_blocked
       into piece
       from (
         select job.ctid, job.id, job.run_at, job.job_queue_id,
@@ -382,15 +344,23 @@ begin
         ) as job;
       end if;
       taken := taken || locked;
+      -- Jobs of a queue keep their order: where one had to be passed over, the next look comes back to it.
+      if piece.has_blocked or (piece.has_queues and not piece.rows[1:room] <@ locked) then
+        is_marked := true;
+      end if;
       spare := spare - ((case when piece.cut_id is null then piece.seen else room end) - cardinality(locked));
       room := room - cardinality(locked);
       from_run_at := coalesce(piece.cut_run_at, piece.last_run_at);
       from_id := coalesce(piece.cut_id, piece.last_id);
+      if not is_marked then
+        mark_run_at := from_run_at;
+        mark_id := from_id;
+      end if;
       polluted := spare < 0;
       exit when room <= 0 or (piece.seen < size and piece.cut_id is null) or polluted;
       size := least(size * 2, 2000);
     end loop;
-    marks := marks || json_build_array(level, from_run_at::text, from_id::text);
+    marks := marks || json_build_array(level, mark_run_at::text, mark_id::text);
   end loop;
 
   if room > 0 and (off_order or polluted) then
@@ -547,6 +517,11 @@ begin
       update graphile_worker._private_job_queues
       set locked_by = pool_id, locked_at = instant
       where id = any (mine);
+    elsif relaxed then
+      -- If the server crashes, the claim is forgotten and the job runs again, which it must be ready for anyway. The settle that
+      -- follows is durable, and flushes everything before it. A claim in a named queue must last: were it forgotten, the next
+      -- job of the queue could start while this one is still running.
+      perform set_config('synchronous_commit', 'off', true);
     end if;
   end if;
 
@@ -592,6 +567,7 @@ create function graphile_worker._hathi_complete_jobs(pool_id text, job_ids bigin
 AS $hathi$
 declare
   done bigint[];
+  missing bigint[];
 begin
   with gone as (
     delete from graphile_worker._private_jobs
@@ -599,12 +575,13 @@ begin
     returning id
   )
   select array_agg(gone.id) into done from gone;
-  perform graphile_worker._hathi_release_queues(pool_id, queue_ids);
-  return graphile_worker._hathi_missing(job_ids, done);
+  missing := graphile_worker._hathi_missing(job_ids, done);
+  perform graphile_worker._hathi_release_queues(pool_id, queue_ids, missing is not null);
+  return missing;
 end;
 $hathi$;
 
-create function graphile_worker._hathi_fail_jobs(pool_id text, job_ids bigint[], errors text[], payloads text[], queue_ids integer[])
+create function graphile_worker._hathi_fail_jobs(pool_id text, job_ids bigint[], tries integer[], errors text[], payloads text[], queue_ids integer[])
  RETURNS bigint[]
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -615,6 +592,7 @@ create function graphile_worker._hathi_fail_jobs(pool_id text, job_ids bigint[],
 AS $hathi$
 declare
   done bigint[];
+  missing bigint[];
 begin
   with failed as (
     update graphile_worker._private_jobs as job
@@ -624,13 +602,18 @@ begin
       locked_by = null,
       locked_at = null,
       payload = coalesce(end_of.payload::json, job.payload)
-    from unnest(job_ids, errors, payloads) as end_of (id, error, payload)
-    where job.id = end_of.id and job.locked_by = pool_id
+    from unnest(job_ids, tries, errors, payloads) as end_of (id, attempts, error, payload)
+    where job.id = end_of.id
+      and job.locked_by = pool_id
+      -- Not a later attempt, which this pool may have begun after an earlier try whose answer was lost; but a retired job has
+      -- used up all of them.
+      and job.attempts in (end_of.attempts, job.max_attempts)
     returning job.id
   )
   select array_agg(failed.id) into done from failed;
-  perform graphile_worker._hathi_release_queues(pool_id, queue_ids);
-  return graphile_worker._hathi_missing(job_ids, done);
+  missing := graphile_worker._hathi_missing(job_ids, done);
+  perform graphile_worker._hathi_release_queues(pool_id, queue_ids, missing is not null);
+  return missing;
 end;
 $hathi$;
 
@@ -780,10 +763,15 @@ begin
     for update of candidate skip locked
   ) as job;
 
-  -- One job of each queue is all that was wanted, and it is taken.
-  if per_queue = 1 then
-    refused := refused || mine;
-  end if;
+  -- A queue that gave all that was wanted of it, or of which a job was passed over, gives nothing more: what comes later in
+  -- line must not overtake what was left.
+  refused := refused || array(
+    select entry.queue_id
+    from unnest(rows, row_queues) as entry (tid, queue_id)
+    where entry.queue_id = any (mine)
+    group by entry.queue_id
+    having count(*) >= per_queue or bool_or(entry.tid <> all (locked))
+  );
 end;
 $hathi$;
 
@@ -928,16 +916,26 @@ begin
 end;
 $hathi$;
 
-create function graphile_worker._hathi_release_queues(pool_id text, queue_ids integer[])
+create function graphile_worker._hathi_release_queues(pool_id text, queue_ids integer[], in_doubt boolean)
  RETURNS void
  LANGUAGE plpgsql
 AS $hathi$
 begin
-  if queue_ids is not null then
-    update graphile_worker._private_job_queues
-    set locked_by = null, locked_at = null
-    where id = any (queue_ids) and locked_by = pool_id;
+  if queue_ids is null then
+    return;
   end if;
+  if in_doubt then
+    queue_ids := array(
+      select unnest(queue_ids)
+      except
+      select job.job_queue_id
+      from graphile_worker._private_jobs as job
+      where job.job_queue_id = any (queue_ids) and job.locked_by = pool_id
+    );
+  end if;
+  update graphile_worker._private_job_queues
+  set locked_by = null, locked_at = null
+  where id = any (queue_ids) and locked_by = pool_id;
 end;
 $hathi$;
 
@@ -961,6 +959,7 @@ create function graphile_worker._hathi_return_jobs(pool_id text, job_ids bigint[
 AS $hathi$
 declare
   ours bigint[];
+  missing bigint[];
 begin
   select array_agg(job.id) into ours
   from (
@@ -981,11 +980,12 @@ begin
     locked_by = null,
     locked_at = null
   where job.id = any (ours);
-  perform graphile_worker._hathi_release_queues(pool_id, queue_ids);
+  missing := graphile_worker._hathi_missing(job_ids, ours);
+  perform graphile_worker._hathi_release_queues(pool_id, queue_ids, missing is not null);
   if ours is not null then
     perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || cardinality(ours) || '}');
   end if;
-  return graphile_worker._hathi_missing(job_ids, ours);
+  return missing;
 end;
 $hathi$;
 
@@ -1148,9 +1148,8 @@ declare
   missing text[];
   twice text;
   bad record;
-  plain graphile_worker._private_jobs[];
-  keyed graphile_worker._private_jobs[] := '{}';
-  written graphile_worker._private_jobs[];
+  plain bigint[];
+  written integer;
 begin
   -- One look over all specs; the message is made only for the first bad one.
   select spec.* into bad
@@ -1220,63 +1219,58 @@ begin
     left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
     where spec.job_key is null
     order by spec.position
-    returning *
+    returning id
   )
-  select array_agg(inserted) into plain from inserted;
+  select array_agg(inserted.id) into plain from inserted;
 
   -- What is written at once is the rule; a key held by a job that runs or is dead is freed, and its spec has another turn. The
   -- upsert leaves such a job locked by us, so what is decided on it is the truth. In order of key, as above.
-  missing := keys;
   loop
-    with upserted as (
-      insert into graphile_worker._private_jobs as job
-        (job_queue_id, task_id, payload, run_at, max_attempts, key, priority, flags)
-      select queue.id, task.id,
-        coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
-        spec.job_key, coalesce(spec.priority, 0::smallint), case when spec.flags is not null then graphile_worker._hathi_flags(spec.flags) end
-      from unnest(specs) as spec
-      left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
-      left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
-      where spec.job_key = any (missing)
-      order by spec.job_key
-      on conflict (key) do update set
-        job_queue_id = excluded.job_queue_id,
-        task_id = excluded.task_id,
-        payload = graphile_worker._hathi_merge_payloads(job.payload, excluded.payload),
-        max_attempts = excluded.max_attempts,
-        run_at = case
-          when job_key_preserve_run_at and job.attempts = 0 then job.run_at
-          else excluded.run_at
-        end,
-        priority = excluded.priority,
-        revision = job.revision + 1,
-        flags = excluded.flags,
-        attempts = 0,
-        last_error = null,
-        updated_at = now()
-      where job.is_available
-      returning *
-    )
-    select array_agg(upserted) into written from upserted;
-    keyed := keyed || written;
-    exit when cardinality(keyed) = cardinality(keys);
-    select array_agg(key) into missing
-    from unnest(missing) as key
-    where key not in (select (done).key from unnest(written) as done);
+    insert into graphile_worker._private_jobs as job
+      (job_queue_id, task_id, payload, run_at, max_attempts, key, priority, flags)
+    select queue.id, task.id,
+      coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
+      spec.job_key, coalesce(spec.priority, 0::smallint), case when spec.flags is not null then graphile_worker._hathi_flags(spec.flags) end
+    from unnest(specs) as spec
+    left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
+    left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
+    where spec.job_key is not null and (missing is null or spec.job_key in (select unnest(missing)))
+    order by spec.job_key
+    on conflict (key) do update set
+      job_queue_id = excluded.job_queue_id,
+      task_id = excluded.task_id,
+      payload = graphile_worker._hathi_merge_payloads(job.payload, excluded.payload),
+      max_attempts = excluded.max_attempts,
+      run_at = case
+        when job_key_preserve_run_at and job.attempts = 0 then job.run_at
+        else excluded.run_at
+      end,
+      priority = excluded.priority,
+      revision = job.revision + 1,
+      flags = excluded.flags,
+      attempts = 0,
+      last_error = null,
+      updated_at = now()
+    where job.is_available;
+    get diagnostics written = row_count;
+    exit when written = cardinality(coalesce(missing, keys));
+    select array_agg(job.key) into missing
+    from graphile_worker._private_jobs as job
+    where job.key = any (coalesce(missing, keys)) and not job.is_available;
+    exit when missing is null;
     perform graphile_worker._hathi_free_keys(missing);
   end loop;
 
   return query
-    select (coalesce(upserted.row, inserted.row)).*
+    select job.*
     from (
       select spec.job_key, spec.position,
         count(*) filter (where spec.job_key is null) over (order by spec.position) as nth_plain
       from unnest(specs) with ordinality
         as spec (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, position)
     ) as spec
-    left join (select done as row, (done).key as key from unnest(keyed) as done) as upserted on upserted.key = spec.job_key
-    left join (select row_number() over () as nth, done as row from unnest(plain) as done) as inserted
-      on spec.job_key is null and inserted.nth = spec.nth_plain
+    left join graphile_worker._private_jobs as keyed on keyed.key = spec.job_key
+    join graphile_worker._private_jobs as job on job.id = coalesce(keyed.id, plain[spec.nth_plain])
     order by spec.position;
 end;
 $hathi$;

@@ -120,9 +120,8 @@ declare
   missing text[];
   twice text;
   bad record;
-  plain graphile_worker._private_jobs[];
-  keyed graphile_worker._private_jobs[] := '{}';
-  written graphile_worker._private_jobs[];
+  plain bigint[];
+  written integer;
 begin
   -- One look over all specs; the message is made only for the first bad one.
   select spec.* into bad
@@ -192,117 +191,59 @@ begin
     left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
     where spec.job_key is null
     order by spec.position
-    returning *
+    returning id
   )
-  select array_agg(inserted) into plain from inserted;
+  select array_agg(inserted.id) into plain from inserted;
 
   -- What is written at once is the rule; a key held by a job that runs or is dead is freed, and its spec has another turn. The
   -- upsert leaves such a job locked by us, so what is decided on it is the truth. In order of key, as above.
-  missing := keys;
   loop
-    with upserted as (
-      insert into graphile_worker._private_jobs as job
-        (job_queue_id, task_id, payload, run_at, max_attempts, key, priority, flags)
-      select queue.id, task.id,
-        coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
-        spec.job_key, coalesce(spec.priority, 0::smallint), case when spec.flags is not null then graphile_worker._hathi_flags(spec.flags) end
-      from unnest(specs) as spec
-      left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
-      left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
-      where spec.job_key = any (missing)
-      order by spec.job_key
-      on conflict (key) do update set
-        job_queue_id = excluded.job_queue_id,
-        task_id = excluded.task_id,
-        payload = graphile_worker._hathi_merge_payloads(job.payload, excluded.payload),
-        max_attempts = excluded.max_attempts,
-        run_at = case
-          when job_key_preserve_run_at and job.attempts = 0 then job.run_at
-          else excluded.run_at
-        end,
-        priority = excluded.priority,
-        revision = job.revision + 1,
-        flags = excluded.flags,
-        attempts = 0,
-        last_error = null,
-        updated_at = now()
-      where job.is_available
-      returning *
-    )
-    select array_agg(upserted) into written from upserted;
-    keyed := keyed || written;
-    exit when cardinality(keyed) = cardinality(keys);
-    select array_agg(key) into missing
-    from unnest(missing) as key
-    where key not in (select (done).key from unnest(written) as done);
+    insert into graphile_worker._private_jobs as job
+      (job_queue_id, task_id, payload, run_at, max_attempts, key, priority, flags)
+    select queue.id, task.id,
+      coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
+      spec.job_key, coalesce(spec.priority, 0::smallint), case when spec.flags is not null then graphile_worker._hathi_flags(spec.flags) end
+    from unnest(specs) as spec
+    left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
+    left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
+    where spec.job_key is not null and (missing is null or spec.job_key in (select unnest(missing)))
+    order by spec.job_key
+    on conflict (key) do update set
+      job_queue_id = excluded.job_queue_id,
+      task_id = excluded.task_id,
+      payload = graphile_worker._hathi_merge_payloads(job.payload, excluded.payload),
+      max_attempts = excluded.max_attempts,
+      run_at = case
+        when job_key_preserve_run_at and job.attempts = 0 then job.run_at
+        else excluded.run_at
+      end,
+      priority = excluded.priority,
+      revision = job.revision + 1,
+      flags = excluded.flags,
+      attempts = 0,
+      last_error = null,
+      updated_at = now()
+    where job.is_available;
+    get diagnostics written = row_count;
+    exit when written = cardinality(coalesce(missing, keys));
+    select array_agg(job.key) into missing
+    from graphile_worker._private_jobs as job
+    where job.key = any (coalesce(missing, keys)) and not job.is_available;
+    exit when missing is null;
     perform graphile_worker._hathi_free_keys(missing);
   end loop;
 
   return query
-    select (coalesce(upserted.row, inserted.row)).*
+    select job.*
     from (
       select spec.job_key, spec.position,
         count(*) filter (where spec.job_key is null) over (order by spec.position) as nth_plain
       from unnest(specs) with ordinality
         as spec (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, position)
     ) as spec
-    left join (select done as row, (done).key as key from unnest(keyed) as done) as upserted on upserted.key = spec.job_key
-    left join (select row_number() over () as nth, done as row from unnest(plain) as done) as inserted
-      on spec.job_key is null and inserted.nth = spec.nth_plain
+    left join graphile_worker._private_jobs as keyed on keyed.key = spec.job_key
+    join graphile_worker._private_jobs as job on job.id = coalesce(keyed.id, plain[spec.nth_plain])
     order by spec.position;
-end;
-$hathi$;
-
--- What our library uses for jobs without a key, which it has checked itself. Names come once each, and jobs point to them by
--- position; an array of nothing but nulls comes as null; back goes only what the caller cannot know. Looking up names for each
--- job, and reading and sending whole rows, would take longer than writing them.
-create or replace function graphile_worker._hathi_add_jobs(
-  task_names text[],
-  job_tasks integer[],
-  queue_names text[],
-  job_queues integer[],
-  payloads text[],
-  run_ats timestamptz[],
-  max_attempts smallint[],
-  priorities smallint[],
-  flags text[],
-  out ids text,
-  out task_ids integer[],
-  out queue_ids integer[],
-  out added_at timestamptz
-) language plpgsql volatile as $hathi$
-begin
-  added_at := now();
-  task_ids := array(
-    select graphile_worker._hathi_task_id(name) from unnest(task_names) with ordinality as task (name, nth) order by nth
-  );
-  if queue_names is not null then
-    insert into graphile_worker._private_job_queues (queue_name)
-      select name
-      from unnest(queue_names) as name
-      where not exists (select from graphile_worker._private_job_queues as known where known.queue_name = name)
-      order by name
-      on conflict do nothing;
-    queue_ids := array(
-      select queue.id
-      from unnest(queue_names) with ordinality as wanted (name, nth)
-      left join graphile_worker._private_job_queues as queue on queue.queue_name = wanted.name
-      order by wanted.nth
-    );
-  end if;
-
-  with inserted as (
-    insert into graphile_worker._private_jobs
-      (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
-    select queue_ids[spec.queue], task_ids[spec.task], spec.payload::json, coalesce(spec.run_at, added_at),
-      coalesce(spec.max_attempts, 25::smallint), coalesce(spec.priority, 0::smallint), spec.flags::jsonb
-    from unnest(
-      job_tasks, job_queues, payloads, run_ats, _hathi_add_jobs.max_attempts, priorities, _hathi_add_jobs.flags
-    ) as spec (task, queue, payload, run_at, max_attempts, priority, flags)
-    returning id
-  )
-  select string_agg(inserted.id::text, ',') into ids from inserted;
-  perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || cardinality(job_tasks) || '}');
 end;
 $hathi$;
 
