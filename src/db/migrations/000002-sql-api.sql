@@ -247,6 +247,59 @@ begin
 end;
 $hathi$;
 
+-- What our library uses for jobs without a key, which it has checked itself. Names come once each, and jobs point to them by
+-- position; an array of nothing but nulls comes as null; back goes only what the caller cannot know. Looking up names for each
+-- job, and reading and sending whole rows, would take longer than writing them.
+create or replace function graphile_worker._hathi_add_jobs(
+  task_names text[],
+  job_tasks integer[],
+  queue_names text[],
+  job_queues integer[],
+  payloads text[],
+  run_ats timestamptz[],
+  max_attempts smallint[],
+  priorities smallint[],
+  flags text[],
+  out ids text,
+  out task_ids integer[],
+  out queue_ids integer[],
+  out added_at timestamptz
+) language plpgsql volatile as $hathi$
+begin
+  added_at := now();
+  task_ids := array(
+    select graphile_worker._hathi_task_id(name) from unnest(task_names) with ordinality as task (name, nth) order by nth
+  );
+  if queue_names is not null then
+    insert into graphile_worker._private_job_queues (queue_name)
+      select name
+      from unnest(queue_names) as name
+      where not exists (select from graphile_worker._private_job_queues as known where known.queue_name = name)
+      order by name
+      on conflict do nothing;
+    queue_ids := array(
+      select queue.id
+      from unnest(queue_names) with ordinality as wanted (name, nth)
+      left join graphile_worker._private_job_queues as queue on queue.queue_name = wanted.name
+      order by wanted.nth
+    );
+  end if;
+
+  with inserted as (
+    insert into graphile_worker._private_jobs
+      (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
+    select queue_ids[spec.queue], task_ids[spec.task], spec.payload::json, coalesce(spec.run_at, added_at),
+      coalesce(spec.max_attempts, 25::smallint), coalesce(spec.priority, 0::smallint), spec.flags::jsonb
+    from unnest(
+      job_tasks, job_queues, payloads, run_ats, _hathi_add_jobs.max_attempts, priorities, _hathi_add_jobs.flags
+    ) as spec (task, queue, payload, run_at, max_attempts, priority, flags)
+    returning id
+  )
+  select string_agg(inserted.id::text, ',') into ids from inserted;
+  perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || cardinality(job_tasks) || '}');
+end;
+$hathi$;
+
 create or replace function graphile_worker.add_job(
   identifier text,
   payload json default null,
