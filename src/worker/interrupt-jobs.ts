@@ -11,6 +11,8 @@ export interface InterruptOptions {
   readonly decide: ((job: Job) => Promise<RecoveryDecision>) | undefined;
   /** False if the job has ended, or was given away, while the decision was made. */
   readonly isRunning: (job: Job) => boolean;
+  /** Tells what runs to stop. */
+  readonly abort: () => void;
   /** Gives the queue that is to be released with the job, if any. */
   readonly abandon: (job: Job) => number | null;
   /** Gives the ids of jobs that were no longer ours. */
@@ -26,10 +28,12 @@ const moveMs = 10_000;
 
 /** Gives running jobs back, or does with each what was decided; `onInterrupted` is told when it is written. */
 export async function interruptJobs(running: readonly RunningJob[], options: InterruptOptions): Promise<void> {
-  const { decide, isRunning, abandon, onInterrupted } = options;
+  const { decide, isRunning, abort, abandon, onInterrupted } = options;
   const decided = await Promise.all(
     running.map(async (each) => ({ ...each, decision: decide ? await decide(each.job) : "default" })),
   );
+  // Only now, and in one breath with the next line: a job that fails because it was told to stop must not count as failed.
+  abort();
   const interrupted = decided
     .filter(({ job }) => isRunning(job))
     .map((each) => ({ ...each, queueId: abandon(each.job) }));

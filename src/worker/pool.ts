@@ -538,7 +538,6 @@ export class Pool implements WorkerPool {
   /** Gives running jobs back: the process must go, and it is not their fault. */
   async #interrupt(): Promise<void> {
     const { emit, settings, database, interceptors } = this.#options;
-    this.#stopSwitch.abort("The worker is shutting down and the job's time is over.");
     const ours = new Set(this.#dispatcher.running());
     const running = this._workers.flatMap((worker) => {
       const job = worker.getActiveJob();
@@ -547,6 +546,7 @@ export class Pool implements WorkerPool {
     await interruptJobs(running, {
       decide: interceptors?.onInterrupt,
       isRunning: (job) => this.#dispatcher.running().includes(job),
+      abort: () => this.#stopSwitch.abort("The worker is shutting down and the job's time is over."),
       abandon: (job) => this.#dispatcher.abandon(job),
       giveBack: (jobs, queueIds, atLeastMs) => {
         const delayMs = Math.max(atLeastMs, settings.interruptedJobRetryDelay);
