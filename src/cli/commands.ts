@@ -1,5 +1,6 @@
 import type { Command } from "./command.ts";
 import { add } from "./commands/add.ts";
+import { check } from "./commands/check.ts";
 import { cleanup } from "./commands/cleanup.ts";
 import { complete } from "./commands/complete.ts";
 import { cron } from "./commands/cron.ts";
@@ -38,6 +39,7 @@ export const commands: readonly Command[] = [
   forceUnlock,
   cleanup,
   cron,
+  check,
   migrate,
   doctor,
 ];
