@@ -1,5 +1,6 @@
 import type { ParsedCronItem } from "../cron/cron-item.ts";
 import { type RunningCron, startCron } from "../cron/scheduler.ts";
+import { isAway } from "../db/sqlstate.ts";
 import { ConfigError } from "../errors.ts";
 import type { TaskList } from "../task.ts";
 import { type TaskListInput, toTaskList } from "../tasks/defined-names.ts";
@@ -79,7 +80,8 @@ export function startRunner(
     onTrouble: ({ error, identifiers, retryInMs }) => {
       const what = identifiers ? `Could not schedule ${identifiers.join(", ")}` : "Scheduling recurring jobs failed";
       const next = retryInMs === undefined ? "" : `; trying again in ${(retryInMs / 1000).toFixed(1)} s`;
-      logger.error(`${what}: ${error.message}${next}`, { error });
+      // Of a database that is away the pool tells, once.
+      logger[isAway(error) ? "debug" : "error"](`${what}: ${error.message}${next}`, { error });
     },
   });
   let pool: Pool;

@@ -1,0 +1,28 @@
+import type { Run, WorkerProcess } from "./worker-process.ts";
+
+export function allRuns(workers: readonly WorkerProcess[]): Run[] {
+  return workers.flatMap((worker) => worker.runs());
+}
+
+/** How often each job ran. */
+export function countRuns(runs: readonly Run[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { id } of runs) counts.set(id, (counts.get(id) ?? 0) + 1);
+  return counts;
+}
+
+/** The clocks of two processes agree within this. */
+const clockMs = 0.5;
+
+/** Pairs of runs of one named queue that were under way at the same time. */
+export function findOverlaps(runs: readonly Run[]): [Run, Run][] {
+  const overlaps: [Run, Run][] = [];
+  const last = new Map<number, Run>();
+  for (const run of runs.toSorted((a, b) => a.startedAt - b.startedAt)) {
+    if (run.queueId === null) continue;
+    const before = last.get(run.queueId);
+    if (before && before.endedAt > run.startedAt + clockMs) overlaps.push([before, run]);
+    if (!before || before.endedAt < run.endedAt) last.set(run.queueId, run);
+  }
+  return overlaps;
+}
