@@ -84,21 +84,18 @@ export class JobSkippedError extends HathiError {
 
 /** A task may throw anything; from here on it is an Error with a message. */
 export function toError(thrown: unknown): Error {
-  if (thrown instanceof Error) return thrown;
-  if (typeof thrown === "object" && thrown !== null && "message" in thrown && typeof thrown.message === "string") {
-    return new Error(thrown.message, { cause: thrown });
-  }
-  return new Error(typeof thrown === "string" && thrown !== "" ? thrown : `Non-error thrown: ${describe(thrown)}`, {
-    cause: thrown,
-  });
+  return thrown instanceof Error ? thrown : new Error(messageOf(thrown), { cause: thrown });
 }
 
-/** Some values cannot even be turned into text. */
-function describe(thrown: unknown): string {
+function messageOf(thrown: unknown): string {
   try {
-    return String(thrown);
+    if (typeof thrown === "string" && thrown !== "") return thrown;
+    if (typeof thrown === "object" && thrown !== null && "message" in thrown && typeof thrown.message === "string") {
+      return thrown.message;
+    }
+    return `Non-error thrown: ${String(thrown)}`;
   } catch {
-    return typeof thrown;
+    return `Non-error thrown: ${typeof thrown}`; // some values cannot be looked at, or turned into text
   }
 }
 

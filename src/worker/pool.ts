@@ -14,6 +14,7 @@ import { sleep } from "../util/sleep.ts";
 import type { Worker, WorkerPool } from "../worker.ts";
 import { Claimer } from "./claimer.ts";
 import { Dispatcher } from "./dispatcher.ts";
+import { HandOver } from "./hand-over.ts";
 import { deafPollMs, hearJobs } from "./hear-jobs.ts";
 import type { MakeHelpers } from "./helpers.ts";
 import type { PoolInterceptors } from "./interceptors.ts";
@@ -113,6 +114,7 @@ export class Pool implements WorkerPool {
   readonly #dispatcher: Dispatcher;
   readonly #lanes: readonly [SettleLane<"succeeded">, SettleLane<"failed">];
   readonly #keeper: LockKeeper;
+  readonly #handOver: HandOver | undefined;
   readonly #localQueue: LocalQueueView | undefined;
   #id: string;
   #stopSwitch = new StopSwitch();
@@ -147,6 +149,8 @@ export class Pool implements WorkerPool {
     this.#localQueue = settings.localQueue.size > 0 ? new LocalQueueView(settings.localQueue, emit) : undefined;
     this.#dispatcher = this.#makeDispatcher();
     this.#claimer = this.#makeClaimer();
+    // On a client that is not ours alone, the fewer statements the better.
+    this.#handOver = options.ownsTransactions ? new HandOver(database, settings.useNodeTime) : undefined;
     this.#keeper = new LockKeeper({
       ...settings,
       database,
@@ -317,8 +321,12 @@ export class Pool implements WorkerPool {
       },
       onSettled: (outcome, hasReleasedQueue) => {
         if (outcome.kind === "failed") this.#claimer.expect(retryDelayMs(outcome.job));
-        if (hasReleasedQueue) this.#claimer.nudge();
-        else this.#claimer.wake();
+        if (hasReleasedQueue) {
+          this.#claimer.nudge();
+          this.#handOver?.released(outcome.job.job_queue_id!);
+        } else {
+          this.#claimer.wake();
+        }
       },
       onDrained: () => this.#localQueue?.drained(),
       onStall: () => {
@@ -352,6 +360,7 @@ export class Pool implements WorkerPool {
         forFreeSlots((worker) => emit("worker:getJob:start", { worker }));
       },
       onClaimed: (jobs, wanted, bytes) => {
+        this.#handOver?.claimed(jobs);
         this.#localQueue?.claimed(jobs, wanted, () => this.#claimer.wake());
         if (jobs[0] && jobs[0].locked_by !== this.#id) {
           // Claimed under an id that was taken for dead meanwhile.
@@ -510,6 +519,7 @@ export class Pool implements WorkerPool {
     this.#giveBack(this.#dispatcher.close());
     await Promise.all([this.#returning, this.#waitForSlots(), this.#listener?.stop()]);
     await Promise.all([this.#lanes[0].idle(), this.#lanes[1].idle(), this.#keeper.stop()]);
+    await this.#handOver?.stop();
     await this.#returnStrays();
     if (this.#firstFlags) await Promise.all(this._workers.map((worker) => this.#options.hooks.onWorkerStop(worker)));
     await this.#options.lifeline?.deregister();
@@ -600,7 +610,10 @@ export class Pool implements WorkerPool {
         outcome: { kind: "failed", job, error },
         poolId: job.locked_by!,
         releaseQueue,
-        onWritten: resolve,
+        onWritten: (isLost) => {
+          if (releaseQueue !== null) this.#handOver?.released(releaseQueue);
+          resolve(isLost);
+        },
         onGivenUp: () => resolve(true),
       });
     });
@@ -614,6 +627,7 @@ export class Pool implements WorkerPool {
       await this.#claiming.catch(() => undefined); // what it still brings is returned
       await Promise.all([this.#lanes[0].idle(), this.#lanes[1].idle(), this.#keeper.stop(), this.#listener?.stop()]);
       await this.#returning;
+      await this.#handOver?.stop();
       return !this.#giveUp.signal.aborted || this.#fatal !== undefined;
     };
     const isWritten = await Promise.race([written(), sleep(forcefulMs + overtimeMs, cancel.signal).then(() => false)]);

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { runOnce } from "../../src/index.ts";
+import { runOnce } from "../../src/runner/run.ts";
 import { freshDatabase } from "../support/database.ts";
 import { until } from "../support/wait.ts";
 import { heldTask, never, startPool, startWorker } from "./kit.ts";

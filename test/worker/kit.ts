@@ -1,8 +1,10 @@
 import { EventEmitter } from "node:events";
 import { onTestFinished } from "vitest";
 import type { HathiEventMap, WorkerEventMap, WorkerEvents } from "../../src/events.ts";
-import { type RunnerOptions, run, runTaskList } from "../../src/index.ts";
 import type { Job } from "../../src/job.ts";
+import { run } from "../../src/runner/run.ts";
+import { runTaskList } from "../../src/runner/run-task-list.ts";
+import type { RunnerOptions } from "../../src/runner/runner-options.ts";
 import type { TaskList } from "../../src/task.ts";
 import type { Runner, WorkerPool } from "../../src/worker.ts";
 import { type TestDatabase, testPool } from "../support/database.ts";

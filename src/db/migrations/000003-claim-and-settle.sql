@@ -73,10 +73,15 @@ begin
     for update of candidate skip locked
   ) as job;
 
-  -- One job of each queue is all that was wanted, and it is taken.
-  if per_queue = 1 then
-    refused := refused || mine;
-  end if;
+  -- A queue that gave all that was wanted of it, or of which a job was passed over, gives nothing more: what comes later in
+  -- line must not overtake what was left.
+  refused := refused || array(
+    select entry.queue_id
+    from unnest(rows, row_queues) as entry (tid, queue_id)
+    where entry.queue_id = any (mine)
+    group by entry.queue_id
+    having count(*) >= per_queue or bool_or(entry.tid <> all (locked))
+  );
 end;
 $hathi$;
 
@@ -124,6 +129,9 @@ declare
   piece record;
   from_run_at timestamptz;
   from_id bigint;
+  mark_run_at timestamptz;
+  mark_id bigint;
+  is_marked boolean;
   nth integer;
   share integer;
   heads record;
@@ -150,6 +158,9 @@ begin
     nth := array_position(floor_priorities, level::smallint);
     from_run_at := coalesce(floor_run_ats[nth], '-infinity');
     from_id := coalesce(floor_ids[nth], 0);
+    mark_run_at := from_run_at;
+    mark_id := from_id;
+    is_marked := false;
     size := room;
 
     loop
@@ -162,7 +173,8 @@ begin
         (array_agg(head.id) filter (where head.fits))[room] as cut_id,
         array_agg(head.ctid) filter (where head.fits) as rows,
         array_agg(head.job_queue_id) filter (where head.fits) as row_queues,
-        coalesce(bool_or(head.job_queue_id is not null) filter (where head.fits), false) as has_queues
+        coalesce(bool_or(head.job_queue_id is not null) filter (where head.fits), false) as has_queues,
+        bool_or(head.job_queue_id = any (refused)) as has_blocked
       into piece
       from (
         select job.ctid, job.id, job.run_at, job.job_queue_id,
@@ -201,15 +213,23 @@ begin
         ) as job;
       end if;
       taken := taken || locked;
+      -- Jobs of a queue keep their order: where one had to be passed over, the next look comes back to it.
+      if piece.has_blocked or (piece.has_queues and not piece.rows[1:room] <@ locked) then
+        is_marked := true;
+      end if;
       spare := spare - ((case when piece.cut_id is null then piece.seen else room end) - cardinality(locked));
       room := room - cardinality(locked);
       from_run_at := coalesce(piece.cut_run_at, piece.last_run_at);
       from_id := coalesce(piece.cut_id, piece.last_id);
+      if not is_marked then
+        mark_run_at := from_run_at;
+        mark_id := from_id;
+      end if;
       polluted := spare < 0;
       exit when room <= 0 or (piece.seen < size and piece.cut_id is null) or polluted;
       size := least(size * 2, 2000);
     end loop;
-    marks := marks || json_build_array(level, from_run_at::text, from_id::text);
+    marks := marks || json_build_array(level, mark_run_at::text, mark_id::text);
   end loop;
 
   if room > 0 and (off_order or polluted) then
@@ -366,6 +386,11 @@ begin
       update graphile_worker._private_job_queues
       set locked_by = pool_id, locked_at = instant
       where id = any (mine);
+    elsif relaxed then
+      -- If the server crashes, the claim is forgotten and the job runs again, which it must be ready for anyway. The settle that
+      -- follows is durable, and flushes everything before it. A claim in a named queue must last: were it forgotten, the next
+      -- job of the queue could start while this one is still running.
+      perform set_config('synchronous_commit', 'off', true);
     end if;
   end if;
 
@@ -381,11 +406,6 @@ begin
     loop
       select job.priority into level
       from graphile_worker._private_jobs as job
-    elsif relaxed then
-      -- If the server crashes, the claim is forgotten and the job runs again, which it must be ready for anyway. The settle that
-      -- follows is durable, and flushes everything before it. A claim in a named queue must last: were it forgotten, the next
-      -- job of the queue could start while this one is still running.
-      perform set_config('synchronous_commit', 'off', true);
       where job.is_available and job.priority > level
       order by job.priority
       limit 1;
@@ -417,6 +437,7 @@ returns bigint[] language plpgsql volatile
 as $hathi$
 declare
   done bigint[];
+  missing bigint[];
 begin
   with gone as (
     delete from graphile_worker._private_jobs
@@ -433,7 +454,6 @@ $hathi$;
 create or replace function graphile_worker._hathi_fail_jobs(
   pool_id text, job_ids bigint[], tries integer[], errors text[], payloads text[], queue_ids integer[]
 ) returns bigint[] language plpgsql volatile
-  missing bigint[];
   set enable_seqscan = off
   set enable_bitmapscan = off
   set enable_hashjoin = off
@@ -442,6 +462,7 @@ create or replace function graphile_worker._hathi_fail_jobs(
 as $hathi$
 declare
   done bigint[];
+  missing bigint[];
 begin
   with failed as (
     update graphile_worker._private_jobs as job
@@ -462,7 +483,6 @@ begin
   select array_agg(failed.id) into done from failed;
   missing := graphile_worker._hathi_missing(job_ids, done);
   perform graphile_worker._hathi_release_queues(pool_id, queue_ids, missing is not null);
-  missing bigint[];
   return missing;
 end;
 $hathi$;
@@ -478,6 +498,7 @@ create or replace function graphile_worker._hathi_return_jobs(
 as $hathi$
 declare
   ours bigint[];
+  missing bigint[];
 begin
   select array_agg(job.id) into ours
   from (
@@ -493,7 +514,6 @@ begin
       when exists (select from graphile_worker._private_job_retirements as retired where retired.id = job.id) then job.attempts
       else greatest(0, job.attempts - 1)
     end,
-  missing bigint[];
     run_at = case when delay is null then job.run_at else greatest(job.run_at, now() + delay) end,
     last_error = coalesce(error_message, job.last_error),
     locked_by = null,
@@ -525,6 +545,9 @@ begin
       where job.job_queue_id = any (queue_ids) and job.locked_by = pool_id
     );
   end if;
+  update graphile_worker._private_job_queues
+  set locked_by = null, locked_at = null
+  where id = any (queue_ids) and locked_by = pool_id;
 end;
 $hathi$;
 
@@ -537,6 +560,3 @@ begin
   return array(select id from unnest(asked) as id where id <> all (coalesce(done, '{}')));
 end;
 $hathi$;
-  update graphile_worker._private_job_queues
-  set locked_by = null, locked_at = null
-  where id = any (queue_ids) and locked_by = pool_id;
