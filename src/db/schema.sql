@@ -1374,14 +1374,21 @@ create function graphile_worker.permanently_fail_jobs(job_ids bigint[], error_me
  RETURNS SETOF graphile_worker._private_jobs
  LANGUAGE sql
 AS $hathi$
-  update graphile_worker._private_jobs
-  set
-    last_error = coalesce(error_message, 'Manually marked as failed'),
-    attempts = max_attempts,
-    updated_at = now()
-  where id = any (job_ids)
-    and (locked_at is null or locked_at < now() - interval '4 hours')
-  returning *;
+  with failed as (
+    update graphile_worker._private_jobs
+    set
+      last_error = coalesce(error_message, 'Manually marked as failed'),
+      attempts = max_attempts,
+      updated_at = now()
+    where id = any (job_ids)
+      and (locked_at is null or locked_at < now() - interval '4 hours')
+    returning *
+  ), retired as (
+    insert into graphile_worker._private_job_retirements (id)
+    select id from failed where locked_at is not null
+    on conflict do nothing
+  )
+  select * from failed;
 $hathi$;
 
 create function graphile_worker.recover_dead_worker_jobs(worker_ids text[], recovery_delay interval DEFAULT '00:00:00'::interval)

@@ -454,14 +454,21 @@ $hathi$;
 
 create or replace function graphile_worker.permanently_fail_jobs(job_ids bigint[], error_message text default null)
 returns setof graphile_worker._private_jobs language sql volatile as $hathi$
-  update graphile_worker._private_jobs
-  set
-    last_error = coalesce(error_message, 'Manually marked as failed'),
-    attempts = max_attempts,
-    updated_at = now()
-  where id = any (job_ids)
-    and (locked_at is null or locked_at < now() - interval '4 hours')
-  returning *;
+  with failed as (
+    update graphile_worker._private_jobs
+    set
+      last_error = coalesce(error_message, 'Manually marked as failed'),
+      attempts = max_attempts,
+      updated_at = now()
+    where id = any (job_ids)
+      and (locked_at is null or locked_at < now() - interval '4 hours')
+    returning *
+  ), retired as (
+    insert into graphile_worker._private_job_retirements (id)
+    select id from failed where locked_at is not null
+    on conflict do nothing
+  )
+  select * from failed;
 $hathi$;
 
 create or replace function graphile_worker.reschedule_jobs(

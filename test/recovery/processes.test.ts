@@ -1,0 +1,249 @@
+import { expect, test } from "vitest";
+import { originalEntry } from "../compat/original.ts";
+import { freshDatabase, type TestDatabase } from "../support/database.ts";
+import { startProxy } from "../support/proxy.ts";
+import { until } from "../support/wait.ts";
+import { addJob, quickly, type RecoveringWorker, registered, startRecovering } from "./worker-process.ts";
+
+/** Waits until the locks by which deaths are noticed at once are held. */
+async function linesHeld(database: TestDatabase, count: number): Promise<void> {
+  await until(async () => (await database.query("select from graphile_worker._hathi_worker_lines")).length === count, {
+    what: `${count} workers hold their lines`,
+  });
+}
+
+function gone(database: TestDatabase, ...ids: string[]): Promise<unknown> {
+  return until(async () => (await Promise.all(ids.map((id) => database.job(id)))).every((job) => !job), {
+    what: `jobs ${ids.join(", ")} are done`,
+  });
+}
+
+test.each([
+  ["a job", null],
+  ["a job of a named queue", "line"],
+])(
+  "%s whose process was killed runs elsewhere within seconds, with its attempt restored",
+  async (_what, queue) => {
+    const database = await freshDatabase();
+    const victim = await startRecovering(database);
+    const id = await addJob(database, "hold", {}, { queue });
+    const next = await addJob(database, "quick", {}, { queue });
+    await until(() => victim.started().includes(id));
+    const heir = await startRecovering(database, { concurrency: 2 });
+    await linesHeld(database, 2);
+
+    victim.kill("SIGKILL");
+    await until(() => heir.started().includes(id));
+    expect(await database.job(id)).toMatchObject({
+      attempts: 1,
+      last_error: "Job recovered after worker interruption",
+      locked_by: (await registered(database))[0],
+    });
+    heir.send("let go");
+    await gone(database, id, next);
+    expect(heir.finished().toSorted()).toEqual([id, next]);
+    expect(heir.output()).toMatch(/lost its connection and did not come back: 1 job taken back/);
+  },
+  60_000,
+);
+
+test("what a killed process had claimed ahead comes back too, and every job ends once", async () => {
+  const database = await freshDatabase();
+  const ahead = { preset: { worker: { localQueue: { size: 20 } } } };
+  const held = await addJob(database, "hold");
+  const rest = await Promise.all(Array.from({ length: 10 }, () => addJob(database, "quick")));
+  const queued = await Promise.all(Array.from({ length: 5 }, () => addJob(database, "quick", {}, { queue: "q" })));
+  const victim = await startRecovering(database, ahead);
+  await until(async () => (await database.jobs()).every(({ locked_at }) => locked_at !== null), {
+    what: "all jobs are claimed",
+  });
+  const heir = await startRecovering(database, ahead);
+  await linesHeld(database, 2);
+  expect(victim.started()).toEqual([held]);
+
+  victim.kill("SIGKILL");
+  await until(() => heir.started().includes(held));
+  heir.send("let go");
+  await gone(database, held, ...rest, ...queued);
+  expect(heir.finished().toSorted()).toEqual([held, ...rest, ...queued].toSorted());
+  expect(await database.query("select from graphile_worker._private_job_queues where locked_at is not null")).toEqual(
+    [],
+  );
+}, 60_000);
+
+async function freeze(database: TestDatabase, victim: RecoveringWorker, id: string): Promise<RecoveringWorker> {
+  await until(() => victim.started().includes(id));
+  const heir = await startRecovering(database);
+  await linesHeld(database, 2);
+  victim.kill("SIGSTOP");
+  await until(() => heir.started().includes(id), { what: "the job runs elsewhere" });
+  return heir;
+}
+
+test("a process that was frozen past the threshold wakes up fenced: its jobs are aborted, and what they report changes nothing", async () => {
+  const database = await freshDatabase();
+  const victim = await startRecovering(database);
+  const id = await addJob(database, "hold", {}, { queue: "line" });
+  const [before] = await until(async () => (await registered(database)).length === 1 && (await registered(database)));
+  const heir = await freeze(database, victim, id);
+  expect(heir.output()).toMatch(/gave no sign of life for too long: 1 job taken back/);
+
+  victim.send("let go"); // its task ends well, but the job is not its own any more
+  victim.kill("SIGCONT");
+  await until(() => victim.finished().includes(id));
+  await victim.says(/was taken for dead/);
+  await until(async () => (await registered(database)).length === 2);
+  const { locked_by: owner } = (await database.job(id))!;
+  expect(owner).not.toBe(before);
+  expect(await registered(database)).not.toContain(before);
+  expect(await database.job(id)).toMatchObject({ attempts: 1 });
+
+  heir.send("let go");
+  await gone(database, id);
+  // It goes on under its new name.
+  const more = await Promise.all(Array.from({ length: 20 }, () => addJob(database, "work", { ms: 50 })));
+  await gone(database, ...more);
+  expect([...victim.finished(), ...heir.finished()].toSorted()).toEqual([id, id, ...more].toSorted());
+  expect(victim.finished().length).toBeGreaterThan(1);
+}, 60_000);
+
+test("a job that still runs when its worker wakes up is told to stop, with the reason", async () => {
+  const database = await freshDatabase();
+  const victim = await startRecovering(database);
+  const id = await addJob(database, "hold");
+  const heir = await freeze(database, victim, id);
+  heir.send("let go");
+  await gone(database, id);
+
+  victim.kill("SIGCONT");
+  await victim.says(new RegExp(`^aborted ${id}: This worker was taken for dead`, "m"));
+  await victim.says(new RegExp(`^lost ${id}$`, "m"));
+  victim.send("let go");
+  await until(() => victim.finished().includes(id));
+  await gone(database, await addJob(database, "quick"));
+}, 60_000);
+
+test("a task that computes for longer than the threshold runs exactly once, and a warning names it", async () => {
+  const database = await freshDatabase();
+  const recovery = { ...quickly, sweepThreshold: 1_000 };
+  const busy = await startRecovering(database, { recovery });
+  const id = await addJob(database, "compute", { ms: 4_000 });
+  await until(() => busy.started().includes(id));
+  const idle = await startRecovering(database, { recovery });
+  await until(async () => {
+    const [row] = await database.query<{ blocked: { jobs: string[] } | null }>(
+      "select metadata -> 'blocked' as blocked from graphile_worker._private_workers where metadata ? 'blocked'",
+    );
+    return row?.blocked?.jobs[0] === `${id} (compute)`;
+  });
+  await gone(database, id);
+  await busy.says(new RegExp(`warning: The event loop was blocked for .*, most likely by job ${id} \\(compute\\)`));
+  expect([busy.started(), idle.started()]).toEqual([[id], []]);
+  expect(busy.output()).not.toMatch(/taken for dead/);
+}, 60_000);
+
+test("a worker whose event loop is blocked for longer than allowed is taken for dead", async () => {
+  const database = await freshDatabase();
+  const recovery = { ...quickly, maxEventLoopBlock: 500 };
+  const busy = await startRecovering(database, { recovery });
+  const id = await addJob(database, "compute", { ms: 6_000 });
+  await until(() => busy.started().includes(id));
+  const other = await startRecovering(database, { recovery: { ...recovery, maxEventLoopBlock: 60_000 } });
+  await until(() => other.started().includes(id));
+  expect(other.output()).toMatch(new RegExp(`its event loop blocked by job ${id} \\(compute\\): 1 job taken back`));
+  await gone(database, id);
+  await busy.says(/was taken for dead/);
+  expect(other.finished()).toEqual([id]);
+}, 60_000);
+
+test("a short cut of the network is no death", async () => {
+  const database = await freshDatabase();
+  const proxy = await startProxy(database.url);
+  const recovery = { ...quickly, crashGrace: 5_000, sweepThreshold: 8_000 };
+  const worker = await startRecovering(database, { connectionString: proxy.url, recovery });
+  const id = await addJob(database, "hold");
+  await until(() => worker.started().includes(id));
+  const other = await startRecovering(database, { recovery });
+  await linesHeld(database, 2);
+  const before = await registered(database);
+  const [{ now: cutAt }] = (await database.query<{ now: Date }>("select now()")) as [{ now: Date }];
+  proxy.cut();
+  await worker.says(/connection broke|Lost the database|sign of life/);
+  await until(
+    async () =>
+      (
+        await database.query(
+          `select from graphile_worker._private_workers as worker join graphile_worker._hathi_worker_lines as line using (id)
+          where last_heartbeat_at > $1 and lost_at is null`,
+          [new Date(cutAt.getTime() + 1_000)],
+        )
+      ).length === 2,
+    { what: "both give signs of life again" },
+  );
+  worker.send("let go");
+  await gone(database, id);
+  expect(await registered(database)).toEqual(before);
+  expect([worker.finished(), other.started()]).toEqual([[id], []]);
+}, 60_000);
+
+test("a worker that the network swallows loses its job to others, and is fenced when it comes back", async () => {
+  const database = await freshDatabase();
+  const proxy = await startProxy(database.url);
+  const worker = await startRecovering(database, { connectionString: proxy.url });
+  const id = await addJob(database, "hold");
+  await until(() => worker.started().includes(id));
+  const other = await startRecovering(database);
+  await linesHeld(database, 2);
+  proxy.blackhole();
+  await until(() => other.started().includes(id));
+  worker.send("let go");
+  await until(() => worker.finished().includes(id));
+  proxy.restore();
+  await worker.says(/was taken for dead/);
+  await until(async () => (await registered(database)).length === 2);
+  expect(await database.job(id)).toMatchObject({ attempts: 1 });
+  other.send("let go");
+  await gone(database, id);
+}, 60_000);
+
+test("a job that kills its worker time after time is failed for good, and takes no innocent job with it", async () => {
+  const database = await freshDatabase();
+  const ahead = { preset: { worker: { localQueue: { size: 20 } } } };
+  const killer = await addJob(database, "die");
+  const innocent = await Promise.all(Array.from({ length: 5 }, () => addJob(database, "quick")));
+  for (let death = 1; death <= 3; death++) {
+    const victim = await startRecovering(database, ahead);
+    await victim.ended;
+    expect(victim.started()).toContain(killer);
+  }
+  const survivor = await startRecovering(database, ahead);
+  await gone(database, ...innocent);
+  await until(async () => (await database.job(killer))?.locked_at === null);
+  expect(await database.job(killer)).toMatchObject({
+    attempts: 25,
+    last_error: expect.stringMatching(/^The worker died while this job was running, 3 times in a row/),
+  });
+  expect(survivor.started()).not.toContain(killer);
+  expect(await database.query("select from graphile_worker._hathi_job_crashes where crashes > 2")).toEqual([]);
+}, 90_000);
+
+test("a long job of an original Graphile Worker is left alone, with its queue", async () => {
+  const database = await freshDatabase();
+  const id = await addJob(database, "hold", {}, { queue: "theirs" });
+  const original = await startRecovering(database, { library: originalEntry("0.18"), recovery: undefined });
+  await until(() => original.started().includes(id));
+  await database.query(
+    "update graphile_worker._private_jobs set locked_at = now() - interval '3 hours 50 minutes' where id = $1",
+    [id],
+  );
+  const ours = await startRecovering(database);
+  const sweeps = async (): Promise<Date> =>
+    (await database.query<{ swept_at: Date }>("select swept_at from graphile_worker._hathi_sweeps"))[0]!.swept_at;
+  await until(async () => (await database.query("select from graphile_worker._hathi_sweeps")).length > 0);
+  const first = await sweeps();
+  await until(async () => (await sweeps()) > new Date(first.getTime() + 1_000), { what: "several sweeps went by" });
+  expect(await database.job(id)).toMatchObject({ locked_by: expect.stringMatching(/^pool-/) });
+  original.send("let go");
+  await gone(database, id);
+  expect(ours.started()).toEqual([]);
+}, 60_000);
