@@ -18,6 +18,8 @@ export interface ListenerOptions {
   readonly onReleased: (client: PoolClient) => void;
   /** How often to see whether the connection is alive: one that died without a word hears nothing, too. */
   readonly checkMs?: number;
+  /** How long it may take to answer. */
+  readonly patienceMs?: number;
   /** Listening was accepted, but nothing is heard: there is a pooler in between. */
   readonly onDeaf: () => void;
 }
@@ -25,7 +27,6 @@ export interface ListenerOptions {
 const testChannel = "hathi:test";
 const hearingTestMs = 2_000;
 const maxRestMs = 5_000;
-const patienceMs = 10_000;
 
 /** The LISTEN connection: reconnects with back-off, and tells when it hears nothing. */
 export class Listener {
@@ -116,7 +117,8 @@ export class Listener {
     signal.addEventListener("abort", onAbort, { once: true });
     let failure: Error | undefined;
     let check: NodeJS.Timeout | undefined;
-    const ask = (text: string): Promise<unknown> => client.query({ text, query_timeout: patienceMs } as QueryConfig);
+    const { checkMs = 60_000, patienceMs: query_timeout = 10_000 } = this.#options;
+    const ask = (text: string): Promise<unknown> => client.query({ text, query_timeout } as QueryConfig);
     try {
       if (signal.aborted) return;
       this.#options.onConnected(client);
@@ -125,7 +127,7 @@ export class Listener {
       onListening();
       this.#options.onListening();
       void this.#testHearing(() => lost.resolve());
-      check = setInterval(() => void ask("select 1").catch(onError), this.#options.checkMs ?? 60_000);
+      check = setInterval(() => void ask("select 1").catch(onError), checkMs);
       await lost.promise;
       await ask(`UNLISTEN "jobs:insert"; UNLISTEN "worker:migrate"; UNLISTEN "${testChannel}"`);
     } catch (error) {
