@@ -1,5 +1,14 @@
 export type { CleanupOptions, CleanupTask } from "./admin/cleanup.ts";
+export type { CheckUp } from "./admin/doctor.ts";
+export type { JobExplanation } from "./admin/explain-job.ts";
+export type { JobInspector } from "./admin/inspect.ts";
+export type { JobFilter, JobState } from "./admin/job-filter.ts";
+export type { JobStats, JobStatsOptions, StateCounts } from "./admin/job-stats.ts";
 export type { JobAdmin } from "./admin/jobs.ts";
+export type { JobPage, ListedJob, ListJobsOptions, ShownJob } from "./admin/list-jobs.ts";
+export type { ListQueuesOptions, QueueStatus } from "./admin/list-queues.ts";
+export type { WorkerStatus } from "./admin/list-workers.ts";
+export type { ExplainedReason, OwnerLife, Reason } from "./admin/reason.ts";
 export type { RescheduleOptions } from "./admin/reschedule-options.ts";
 export type { AddBatchJobFunction } from "./client/add-batch-job.ts";
 export type { CallerTransaction, QueryFunction } from "./client/transaction/caller-transaction.ts";
@@ -80,6 +89,8 @@ export type {
   ShutdownReason,
 } from "./lifecycle.ts";
 export { consoleLogFactory, type LogFunctionFactory, Logger, type LogLevel, type LogScope } from "./logger.ts";
+export type { ActiveWorker } from "./recovery/list-active-workers.ts";
+export type { DeadWorker, SweepResult, SweptJob } from "./recovery/sweep.ts";
 export { addJobAdhoc, quickAddJob } from "./runner/add-job-adhoc.ts";
 export type { CompiledSharedOptions } from "./runner/compile.ts";
 export { getCronItems, type WatchedCronItems } from "./runner/cron-items.ts";
@@ -89,6 +100,7 @@ export { runMigrations } from "./runner/run-migrations.ts";
 export { runTaskList, runTaskListOnce } from "./runner/run-task-list.ts";
 export type { RunnerOptions } from "./runner/runner-options.ts";
 export { WorkerPreset } from "./runner/worker-preset.ts";
+export type { SweepStaleWorkersOptions, WorkerSweeper } from "./runner/worker-sweeper.ts";
 export { type JobUtils, makeWorkerUtils, type WorkerUtils } from "./runner/worker-utils.ts";
 export {
   type EnhancedWithPgClient,

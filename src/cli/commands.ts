@@ -17,6 +17,7 @@ import { retry } from "./commands/retry.ts";
 import { run } from "./commands/run.ts";
 import { show } from "./commands/show.ts";
 import { stats } from "./commands/stats.ts";
+import { sweep } from "./commands/sweep.ts";
 import { why } from "./commands/why.ts";
 import { workers } from "./commands/workers.ts";
 
@@ -36,6 +37,7 @@ export const commands: readonly Command[] = [
   complete,
   fail,
   remove,
+  sweep,
   forceUnlock,
   cleanup,
   cron,

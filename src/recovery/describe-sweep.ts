@@ -6,14 +6,15 @@ const reasons: Record<DeadWorker["reason"], string> = {
   orphan: "had left, but not its locks",
 };
 
-/** What a sweep did, a sentence for each dead worker. */
-export function describeSweep({ workers, jobs }: SweepResult): string[] {
+/** What a sweep did, or would do, a sentence for each dead worker. */
+export function describeSweep({ workers, jobs }: SweepResult, dryRun = false): string[] {
+  const taken = dryRun ? "would be taken back" : "taken back";
   return workers.map((worker) => {
     const its = jobs.filter(({ workerId }) => workerId === worker.id);
     const suspects = its.filter(({ outcome }) => outcome === "suspect");
     return (
       `Worker ${worker.id}${placeOf(worker)} ${reasons[worker.reason]}${blockOf(worker)}: ` +
-      (its.length === 0 ? "it held no jobs." : `${its.length === 1 ? "1 job" : `${its.length} jobs`} taken back.`) +
+      (its.length === 0 ? "it held no jobs." : `${its.length === 1 ? "1 job" : `${its.length} jobs`} ${taken}.`) +
       (suspects.length > 0
         ? ` Failed for good, having run in too many deaths: ${suspects.map(({ id, task }) => `${id} (${task})`).join(", ")}.`
         : "")

@@ -12,6 +12,7 @@ import { makeAdders, makeSharedAdders } from "./add-through-hooks.ts";
 import { compileSharedOptions } from "./compile.ts";
 import { migrateSchema } from "./migrate-schema.ts";
 import { openDatabase } from "./open-database.ts";
+import { makeWorkerSweeper, type WorkerSweeper } from "./worker-sweeper.ts";
 
 /** Adds and changes jobs. */
 export interface JobUtils extends JobAdmin {
@@ -21,7 +22,7 @@ export interface JobUtils extends JobAdmin {
 }
 
 /** Puts jobs in and manages them, without running any. */
-export interface WorkerUtils extends JobUtils, JobInspector, Helpers {
+export interface WorkerUtils extends JobUtils, JobInspector, WorkerSweeper, Helpers {
   /** The same on a transaction of yours: what is done becomes true when you commit, and never if you roll back. */
   withTransaction(tx: CallerTransaction): JobUtils;
   /** Installs the schema or brings it up to date; done once already when the utils were made. */
@@ -55,6 +56,7 @@ export async function makeWorkerUtils(options: WorkerUtilsOptions): Promise<Work
   return {
     ...makeJobAdmin(database),
     ...makeJobInspector(database),
+    ...makeWorkerSweeper(compiled, database),
     addJob,
     addJobs: adds.track(adders.addJobs) as AddAnyJobsFunction,
     addBatchJob: makeAddBatchJob(addJob),

@@ -15,6 +15,7 @@ export const workers = defineCommand({
     terminal.print(
       formatTable(found, [
         { title: "WORKER", text: (worker) => worker.id },
+        { title: "PROCESS", text: ({ metadata }) => placeOf(metadata) },
         { title: "LIFE", text: (worker) => worker.life },
         { title: "LAST SIGN", text: (worker) => formatMoment(worker.lastHeartbeatAt) },
         { title: "STARTED", text: (worker) => formatMoment(worker.startedAt) },
@@ -25,3 +26,9 @@ export const workers = defineCommand({
     );
   },
 });
+
+/** Workers with recovery on say where they run. */
+function placeOf(metadata: unknown): string {
+  const { pid, hostname } = Object(metadata) as { pid?: unknown; hostname?: unknown };
+  return [pid, hostname].filter((part) => part !== undefined).join(" on ");
+}
