@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { HookError } from "./errors.ts";
-import type { HookName, JobChange, JobRecoveryResult } from "./lifecycle.ts";
+import type { HookName, JobChange } from "./lifecycle.ts";
 
 /** What hooks decided between them. */
 export type Verdict =
@@ -36,7 +36,7 @@ export function readChange(answer: unknown): JobChange | undefined {
   return isChange ? (answer as JobChange) : undefined;
 }
 
-export function readRecovery(answer: JobRecoveryResult | null): RecoveryDecision | undefined {
+export function readRecovery(answer: unknown): RecoveryDecision | undefined {
   if (answer === undefined || answer === null) return undefined;
   if (answer === "default" || answer === "failWithBackoff" || answer === "skip") return answer;
   const { runAt, attempts } = Object(Object(answer).reschedule) as { runAt?: unknown; attempts?: unknown };

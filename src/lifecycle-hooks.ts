@@ -2,12 +2,14 @@ import { JobSkippedError, toError } from "./errors.ts";
 import { type RecoveryDecision, readChange, readRecovery, readVerdict, type Verdict } from "./hook-answers.ts";
 import type { HookLists } from "./hook-registry.ts";
 import type { TaskSpec } from "./job.ts";
-import type { HookContext, HookName, LifecycleHook, ObserverName } from "./lifecycle.ts";
+import type { HookContext, HookName, ObserverName } from "./lifecycle.ts";
 import type { Logger } from "./logger.ts";
 import { sleep } from "./util/sleep.ts";
 
 /** What the caller has to say; `context` is added on the way. */
 export type HookDetails<Name extends HookName> = Omit<HookContext<Name>, "context">;
+
+type AnyHook<Name extends HookName> = (context: HookContext<Name>) => unknown;
 
 /** A job on its way into the database. */
 export interface RequestedJob {
@@ -87,7 +89,7 @@ export class Lifecycle {
   async askRecovery(details: HookDetails<"jobRecovery">): Promise<RecoveryDecision> {
     for (const hook of this.#hooks("jobRecovery")) {
       const decide = async (context: HookContext<"jobRecovery">): Promise<RecoveryDecision | undefined> =>
-        readRecovery((await hook(context)) ?? null);
+        readRecovery(await hook(context));
       const answer = this.#call("jobRecovery", decide, details, hook);
       const decision = await this.#withPatience("jobRecovery", answer);
       if (decision) return decision;
@@ -95,8 +97,8 @@ export class Lifecycle {
     return "default";
   }
 
-  #hooks<Name extends HookName>(name: Name): readonly LifecycleHook<Name>[] {
-    return (this.#lists[name] ?? []) as readonly LifecycleHook<Name>[];
+  #hooks<Name extends HookName>(name: Name): readonly AnyHook<Name>[] {
+    return (this.#lists[name] ?? []) as readonly AnyHook<Name>[];
   }
 
   #complete<Name extends HookName>(details: HookDetails<Name>): HookContext<Name> {
