@@ -1,5 +1,5 @@
 import type { PoolClient } from "pg";
-import { SchemaTooNewError, SchemaTooOldError, toError } from "../errors.ts";
+import { ConfigError, SchemaTooNewError, SchemaTooOldError, toError } from "../errors.ts";
 import type { MigrationEvent } from "../hooks.ts";
 import type { Logger } from "../logger.ts";
 import type { PromiseOrDirect } from "../task.ts";
@@ -38,8 +38,9 @@ export async function migrate(options: MigrateOptions): Promise<void> {
       await migrateOnce(options);
       return;
     } catch (error) {
-      if (!(error instanceof SchemaTooOldError)) throw error;
-      // An original may be half-way through its own migrations: as long as it gets on, it is waited for.
+      if (!(error instanceof SchemaTooOldError || error instanceof ConfigError)) throw error;
+      // What looks too old or incomplete may be an original half-way through its own migrations: as long as it gets on, it is
+      // waited for.
       const latest = (await readSchemaState(options.client, options.schema)).recorded?.at(-1) ?? 0;
       if (latest === seen) throw error;
       seen = latest;

@@ -24,8 +24,6 @@ export interface TestDatabase {
 export interface FreshDatabaseOptions {
   /** With the schema in it (default), or empty. */
   readonly migrated?: boolean;
-  /** Another database to copy instead. */
-  readonly template?: string;
   /** Only for the questions above; a migrated database always has `graphile_worker`. */
   readonly schema?: string;
   /** Told how to drop the database. Default: vitest's `onTestFinished`; in `beforeAll`, keep it for `afterAll`. */
@@ -36,7 +34,7 @@ export interface FreshDatabaseOptions {
 export async function freshDatabase(options: FreshDatabaseOptions = {}): Promise<TestDatabase> {
   const { migrated = true, schema = "graphile_worker", cleanUp = onTestFinished } = options;
   const { url: serverUrl, prefix } = inject("postgres");
-  const template = options.template ?? (migrated ? `${prefix}_template` : "template0");
+  const template = migrated ? `${prefix}_template` : "template0";
   const name = `${prefix}_${randomBytes(5).toString("hex")}`;
   await onServer(serverUrl, `create database ${name} template ${template}`);
 
