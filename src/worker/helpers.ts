@@ -31,7 +31,17 @@ export function makeJobHelpers(sources: HelperSources): MakeHelpers {
   const query: JobHelpers["query"] = (text, values) => withPgClient((client) => client.query(text, values));
 
   return (job, worker, abortSignal, abortPromise) => {
+    // Made when it is first looked at: most jobs never log.
     let logger: Logger | undefined;
+    const jobLogger = (): Logger => {
+      logger ??= sources.logger.scope({
+        label: "job",
+        workerId: worker.workerId,
+        taskIdentifier: job.task_identifier,
+        jobId: job.id,
+      });
+      return logger;
+    };
     return {
       job,
       withPgClient,
@@ -43,21 +53,14 @@ export function makeJobHelpers(sources: HelperSources): MakeHelpers {
       context,
       getQueueName: (queueId = job.job_queue_id) =>
         queueId === null || queueId === undefined ? null : queueNames.get(queueId),
-      // Made when it is first looked at: most jobs never log.
       get logger(): Logger {
-        logger ??= sources.logger.scope({
-          label: "job",
-          workerId: worker.workerId,
-          taskIdentifier: job.task_identifier,
-          jobId: job.id,
-        });
-        return logger;
+        return jobLogger();
       },
       debug(text, ...parameters) {
-        this.logger.error(
+        jobLogger().error(
           "REMOVED: helpers.debug has been replaced with helpers.logger.debug; please update your task.",
         );
-        this.logger.debug(format(text, ...parameters));
+        jobLogger().debug(format(text, ...parameters));
       },
     };
   };

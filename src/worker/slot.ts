@@ -55,7 +55,8 @@ export class Slot implements Worker {
       this.#isReleased = true;
       this.#emit("worker:release", { worker: this });
     }
-    if (force || this.#job === null) this.#stop();
+    // After the others were told to release too, as in the original.
+    if (force || this.#job === null) queueMicrotask(() => this.#stop());
     return this.promise;
   }
 
