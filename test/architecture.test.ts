@@ -15,6 +15,7 @@ const levelByFolder: Record<string, number> = {
   db: 2,
   ...Object.fromEntries(features.map((feature) => [feature, 3])),
   runner: 4,
+  testing: 6,
   cli: 7,
 };
 
@@ -64,6 +65,14 @@ test("the dashboard knows only the public API and its contract", () => {
     if (from.startsWith("dashboard/app/")) return !target.startsWith("dashboard/app/");
     return target !== "index.ts" && !target.startsWith("dashboard/server/");
   });
+  expect(wrong.map(describeImport)).toEqual([]);
+});
+
+test("testing/ is made of the public API, as users' own helpers would be", () => {
+  const wrong = imports.filter(
+    ({ from, target }) =>
+      homeOf(from) === "testing" && !isPackage(target) && target !== "index.ts" && homeOf(target) !== "testing",
+  );
   expect(wrong.map(describeImport)).toEqual([]);
 });
 
