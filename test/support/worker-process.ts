@@ -11,6 +11,8 @@ export interface WorkerProcessOptions {
   readonly noPreparedStatements?: boolean;
   readonly useNotifications?: boolean;
   readonly listenConnectionString?: string;
+  readonly minResetLockedInterval?: number;
+  readonly maxResetLockedInterval?: number;
   readonly crontab?: string;
   /** Make a pool from these options and hand it in, as a user would. */
   readonly pool?: Readonly<Record<string, unknown>>;
