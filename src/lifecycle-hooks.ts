@@ -40,10 +40,6 @@ export class Lifecycle {
     return names.some((name) => this.#lists[name] !== undefined);
   }
 
-  get isEmpty(): boolean {
-    return Object.keys(this.#lists).length === 0;
-  }
-
   observe<Name extends ObserverName>(name: Name, details: HookDetails<Name>): void {
     for (const hook of this.#hooks(name)) void this.#call(name, hook, details);
   }

@@ -36,8 +36,12 @@ export function tellHooks(emit: Emit, lifecycle: Lifecycle, workerId: () => stri
 export type StopReason = Exclude<ShutdownReason, "error">;
 
 /** Remembers, from what is said on the way, why a pool stops. */
-export function noteStopReason(emit: Emit): { readonly emit: Emit; readonly stopReason: () => StopReason } {
+export function noteStopReason(
+  emit: Emit,
+  lifecycle: Lifecycle,
+): { readonly emit: Emit; readonly stopReason: () => StopReason } {
   let reason: StopReason = "graceful";
+  if (!lifecycle.has("workerShutdown")) return { emit, stopReason: () => reason };
   const noting: Emit = (name, payload) => {
     if (name === "gracefulShutdown" || name === "forcefulShutdown") reason = "signal";
     else if (name === "pool:forcefulShutdown" && reason === "graceful") reason = "forceful";

@@ -35,7 +35,7 @@ export function startPool(options: StartPoolOptions): Pool {
   const { withPgClient } = database;
   const workerId = (): string => pool.id;
   const logged = logEvents(compiled.emit, logger, () => Object.keys(tasks));
-  const { emit: told, stopReason } = noteStopReason(tellHooks(logged, lifecycle, workerId));
+  const { emit: told, stopReason } = noteStopReason(tellHooks(logged, lifecycle, workerId), lifecycle);
   const onBreakingMigration = (): void => {
     logger.warn(
       "Graphile Worker has received a breaking migration: this worker is too old for it and stops (exit code 57).",

@@ -19,12 +19,12 @@ export function findTracing(): Tracing | undefined {
   if (api === null) return undefined;
   const provider = api.trace.getTracerProvider() as OpenTelemetry.ProxyTracerProvider;
   // Until an SDK is registered there is a proxy without anybody behind it.
-  const tracer = "getDelegateTracer" in provider ? provider.getDelegate() : provider;
-  if (known?.provider === tracer) return known.tracing;
-  const isSetUp = !("getDelegateTracer" in provider) || provider.getDelegateTracer("hathi", version) !== undefined;
-  if (!isSetUp) return undefined;
+  const isProxy = "getDelegateTracer" in provider;
+  const behind = isProxy ? provider.getDelegate() : provider;
+  if (known?.provider === behind) return known.tracing;
+  if (isProxy && !provider.getDelegateTracer("hathi", version)) return undefined;
   const tracing = { api, tracer: provider.getTracer("hathi", version) };
-  known = { provider: tracer, tracing };
+  known = { provider: behind, tracing };
   return tracing;
 }
 

@@ -3,8 +3,8 @@ import { toError } from "../errors.ts";
 import type { AddJobFunction, AddJobsFunction, Job } from "../job.ts";
 import { carryTrace, hideTraces, type TraceContext } from "../trace-context.ts";
 import { attribute, system } from "./attributes.ts";
-import { endSpan } from "./end-span.ts";
 import { findTracing, type Tracing } from "./open-telemetry.ts";
+import { endSpan, startSpan } from "./span.ts";
 
 /** Gives each added job a producer span, whose trace the job carries. Without tracing nothing is different. */
 export function traceAddJob(addJob: AddJobFunction): AddJobFunction {
@@ -15,7 +15,7 @@ export function traceAddJob(addJob: AddJobFunction): AddJobFunction {
     return inSpan(tracing, `add_job ${identifier}`, about, async (trace, span) => {
       const traced = trace ? (carryTrace(payload, trace) as typeof payload) : payload;
       const job = await addJob(identifier, traced, spec);
-      span.setAttribute(attribute.messageId, job.id);
+      span?.setAttribute(attribute.messageId, job.id);
       return hideTraces(job);
     });
   };
@@ -46,13 +46,15 @@ export function traceAddJobs(addJobs: AddJobsFunction): AddJobsFunction {
 }
 
 async function inSpan<T>(
-  { api, tracer }: Tracing,
+  tracing: Tracing,
   name: string,
   about: Attributes,
-  add: (trace: TraceContext | undefined, span: Span) => Promise<T>,
+  add: (trace: TraceContext | undefined, span: Span | undefined) => Promise<T>,
 ): Promise<T> {
   const attributes = { [attribute.system]: system, [attribute.operationType]: "send", ...about };
-  const span = tracer.startSpan(name, { kind: api.SpanKind.PRODUCER, attributes });
+  const { api } = tracing;
+  const span = startSpan(tracing, name, { kind: api.SpanKind.PRODUCER, attributes });
+  if (!span) return await add(undefined, undefined);
   const { traceId, spanId, traceFlags } = span.spanContext();
   const trace = api.isSpanContextValid(span.spanContext()) ? { traceId, spanId, flags: traceFlags } : undefined;
   try {
