@@ -125,9 +125,9 @@ test("a job that still runs when its worker wakes up is told to stop, with the r
 
 test("a task that computes for longer than the threshold runs exactly once, and a warning names it", async () => {
   const database = await freshDatabase();
-  const recovery = { ...quickly, sweepThreshold: 1_000 };
+  const recovery = { ...quickly, sweepThreshold: 2_500 };
   const busy = await startRecovering(database, { recovery });
-  const id = await addJob(database, "compute", { ms: 4_000 });
+  const id = await addJob(database, "compute", { ms: 7_000 });
   await until(() => busy.started().includes(id));
   const idle = await startRecovering(database, { recovery });
   await until(async () => {
@@ -146,7 +146,7 @@ test("a worker whose event loop is blocked for longer than allowed is taken for 
   const database = await freshDatabase();
   const recovery = { ...quickly, maxEventLoopBlock: 500 };
   const busy = await startRecovering(database, { recovery });
-  const id = await addJob(database, "compute", { ms: 6_000 });
+  const id = await addJob(database, "compute", { ms: 8_000 });
   await until(() => busy.started().includes(id));
   const other = await startRecovering(database, { recovery: { ...recovery, maxEventLoopBlock: 60_000 } });
   await until(() => other.started().includes(id));
@@ -159,7 +159,7 @@ test("a worker whose event loop is blocked for longer than allowed is taken for 
 test("a short cut of the network is no death", async () => {
   const database = await freshDatabase();
   const proxy = await startProxy(database.url);
-  const recovery = { ...quickly, crashGrace: 5_000, sweepThreshold: 8_000 };
+  const recovery = { ...quickly, crashGrace: 8_000, sweepThreshold: 15_000 };
   const worker = await startRecovering(database, { connectionString: proxy.url, recovery });
   const id = await addJob(database, "hold");
   await until(() => worker.started().includes(id));

@@ -8,9 +8,9 @@ import { startProcess, type TestProcess } from "../support/process.ts";
 export const quickly = {
   heartbeatInterval: 200,
   sweepInterval: 300,
-  sweepThreshold: 2_000,
+  sweepThreshold: 4_000,
   recoveryDelay: 0,
-  crashGrace: 600,
+  crashGrace: 1_000,
 } satisfies RecoveryOptions;
 
 export interface RecoveringWorker extends TestProcess {
@@ -23,7 +23,7 @@ export interface RecoveringWorker extends TestProcess {
 /** Starts a worker of ours with recovery on, and waits until it runs. */
 export async function startRecovering(
   database: TestDatabase,
-  { recovery = quickly, ...options }: { recovery?: RecoveryOptions; [option: string]: unknown } = {},
+  { recovery = quickly, ...options }: { recovery?: RecoveryOptions | undefined; [option: string]: unknown } = {},
 ): Promise<RecoveringWorker> {
   const script = fileURLToPath(new URL("worker-process.mjs", import.meta.url));
   const child = startProcess(script, [

@@ -30,7 +30,9 @@ test("a sweep by hand takes its thresholds from its options, else from the optio
   const database = await freshDatabase();
   const id = await deadWorker(database, 20);
   const plain = await utilsFor(database);
-  const strict = await utilsFor(database, { recovery: { sweepThreshold: 15_000, heartbeatInterval: 1_000 } });
+  const strict = await utilsFor(database, {
+    preset: { worker: { recovery: { sweepThreshold: 15_000, heartbeatInterval: 1_000 } } },
+  });
   expect((await plain.sweepStaleWorkers()).workerIds).toEqual([]);
   expect((await plain.sweepStaleWorkers({ sweepThreshold: 30_000 })).workerIds).toEqual([]);
   expect((await plain.sweepStaleWorkers({ sweepThreshold: 10_000, dryRun: true })).workerIds).toEqual(["dead"]);

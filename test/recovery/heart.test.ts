@@ -1,0 +1,238 @@
+import pg from "pg";
+import { expect, onTestFinished, test } from "vitest";
+import type { RecoveryOptions } from "../../src/config/extra-options.ts";
+import { connectDirectly } from "../../src/db/direct-client.ts";
+import { type Runner, type RunnerOptions, run } from "../../src/index.ts";
+import { Line } from "../../src/recovery/line.ts";
+import { deferred } from "../../src/util/deferred.ts";
+import { freshDatabase, type TestDatabase, testPool } from "../support/database.ts";
+import { rememberingLogger } from "../support/log.ts";
+import { until } from "../support/wait.ts";
+import { addJob, quickly, registered } from "./worker-process.ts";
+
+/** Nobody is to die here, however slowly the thread starts. */
+const quick: RecoveryOptions = { ...quickly, heartbeatInterval: 100, sweepThreshold: 30_000, crashGrace: 10_000 };
+
+async function start(
+  database: TestDatabase,
+  options: RunnerOptions = {},
+): Promise<{ runner: Runner; lines: { message: string }[]; stop(): Promise<void> }> {
+  const { logger, lines } = rememberingLogger();
+  const runner = await run({
+    ...(options.pgPool ? {} : { connectionString: database.url }),
+    recovery: quick,
+    taskList: { task: () => undefined },
+    noHandleSignals: true,
+    logger,
+    ...options,
+  });
+  let stopped: Promise<void> | undefined;
+  const stop = (): Promise<void> => (stopped ??= runner.stop());
+  onTestFinished(() => stop().catch(() => undefined)); // it may have stopped by itself
+  return { runner, lines, stop };
+}
+
+function beatsAfter(database: TestDatabase, moment: Date): Promise<unknown> {
+  return until(
+    () =>
+      database
+        .query("select from graphile_worker._private_workers where last_heartbeat_at > $1", [moment])
+        .then(({ length }) => length > 0),
+    { what: "a beat after this moment" },
+  );
+}
+
+async function databaseNow(database: TestDatabase): Promise<Date> {
+  return (await database.query<{ now: Date }>("select clock_timestamp() as now"))[0]!.now;
+}
+
+test("a worker is registered before it claims, with what others want to know about it", async () => {
+  const database = await freshDatabase();
+  const seen = deferred<unknown[]>();
+  await addJob(database, "task");
+  await start(database, {
+    concurrency: 3,
+    taskList: {
+      task: async (_payload, { job, query }) =>
+        seen.resolve(
+          (await query("select metadata from graphile_worker._private_workers where id = $1", [job.locked_by])).rows,
+        ),
+      other: () => undefined,
+    },
+  });
+  expect(await seen.promise).toEqual([
+    {
+      metadata: {
+        pid: process.pid,
+        hostname: expect.any(String),
+        version: expect.stringMatching(/^\d/),
+        concurrency: 3,
+        tasks: ["task", "other"],
+      },
+    },
+  ]);
+});
+
+test("without the option nobody is registered", async () => {
+  const database = await freshDatabase();
+  const id = await addJob(database, "task");
+  await start(database, { recovery: false });
+  await until(async () => (await database.job(id)) === undefined);
+  expect(await registered(database)).toEqual([]);
+});
+
+test("a worker deregisters when its last job has ended, not when it is told to stop", async () => {
+  const database = await freshDatabase();
+  const [started, release] = [deferred(), deferred()];
+  const { stop } = await start(database, {
+    taskList: {
+      task: async () => {
+        started.resolve();
+        await release.promise;
+      },
+    },
+  });
+  await addJob(database, "task");
+  await started.promise;
+  const [id] = await registered(database);
+  const stopping = stop();
+  await beatsAfter(database, await databaseNow(database));
+  expect(await registered(database)).toEqual([id]);
+  release.resolve();
+  await stopping;
+  expect(await registered(database)).toEqual([]);
+  expect(await database.query("select id from graphile_worker._hathi_former_workers")).toEqual([{ id }]);
+});
+
+test("a beat that fails is tried again on a new connection, and the worker stays who it is", async () => {
+  const database = await freshDatabase();
+  const { lines } = await start(database);
+  const held = (): Promise<{ pid: number }[]> =>
+    database.query("select pid from pg_locks where locktype = 'advisory' and granted and mode = 'ExclusiveLock'");
+  const before = await until(async () => {
+    const [lock] = await held();
+    return lock?.pid;
+  });
+  const ids = await registered(database);
+  await database.query("select pg_terminate_backend($1)", [before]);
+  await until(async () => {
+    const [lock] = await held();
+    return lock !== undefined && lock.pid !== before;
+  });
+  await beatsAfter(database, await databaseNow(database));
+  expect(await registered(database)).toEqual(ids);
+  expect(lines.filter(({ message }) => /taken for dead/.test(message))).toEqual([]);
+});
+
+test("a worker that was buried alive takes a new id and goes on", async () => {
+  const database = await freshDatabase();
+  const { lines } = await start(database);
+  const [before] = await until(async () => (await registered(database)).length === 1 && (await registered(database)));
+  await database.query("delete from graphile_worker._private_workers");
+  const after = await until(async () => {
+    const [id] = await registered(database);
+    return id !== before && id;
+  });
+  expect(after).toMatch(/^pool-[0-9a-f]{18}$/);
+  await until(() => lines.some(({ message }) => message.includes(`goes on as ${after}`)));
+  const ids = await Promise.all(Array.from({ length: 5 }, () => addJob(database, "task")));
+  await until(async () => (await database.jobs()).every(({ id }) => !ids.includes(id)));
+});
+
+test("a breaking change of the schema is noticed at the next beat, even where notifications are not heard", async () => {
+  const database = await freshDatabase();
+  const { runner, lines } = await start(database, { useNotifications: false });
+  onTestFinished(() => {
+    process.exitCode = 0;
+  });
+  await until(async () => (await registered(database)).length === 1);
+  await database.query("insert into graphile_worker.migrations (id, breaking) values (21, true)");
+  await runner.promise;
+  expect(process.exitCode).toBe(57);
+  expect(lines.map(({ message }) => message)).toContainEqual(expect.stringMatching(/breaking migration.*exit code 57/));
+  expect(await registered(database)).toEqual([]);
+});
+
+test("a pool of the user's own is enough: the beating connection is made from its options", async () => {
+  const database = await freshDatabase();
+  const url = new URL(database.url);
+  const pgPool = new pg.Pool({
+    host: url.hostname,
+    port: Number(url.port),
+    user: url.username,
+    password: decodeURIComponent(url.password),
+    database: database.name,
+    max: 2,
+  });
+  const { stop, lines } = await start(database, { pgPool });
+  await until(async () => (await database.query("select from graphile_worker._hathi_worker_lines")).length === 1);
+  expect(lines.filter(({ message }) => /main thread/.test(message))).toEqual([]);
+  await stop();
+  await pgPool.end();
+});
+
+test("where a thread cannot be had, beats come from the main one and a warning says what that means", async () => {
+  const database = await freshDatabase();
+  const url = new URL(database.url);
+  const pgPool = new pg.Pool({
+    connectionString: database.url,
+    // A function cannot be handed to another thread.
+    password: () => decodeURIComponent(url.password),
+  });
+  const { stop, lines } = await start(database, { pgPool });
+  await until(async () => (await database.query("select from graphile_worker._hathi_worker_lines")).length === 1);
+  await beatsAfter(database, await databaseNow(database));
+  expect(lines.map(({ message }) => message)).toContainEqual(expect.stringMatching(/given from the main thread/));
+  await stop();
+  expect(await registered(database)).toEqual([]);
+  await pgPool.end();
+});
+
+test("through a pooler no lock is taken, since it would stay behind", async () => {
+  const database = await freshDatabase();
+  const connect = async (): ReturnType<typeof connectDirectly> =>
+    Object.assign(await connectDirectly(database.url), { processID: 4711 }); // what a pooler tells its clients
+  const line = await Line.open(connect, database.schema, () => undefined);
+  onTestFinished(() => line.close());
+  expect(line.canHold).toBe(false);
+  await line.hold("worker");
+  await line.announce();
+  expect(await database.query("select from pg_locks where locktype = 'advisory'")).toEqual([]);
+  expect(await database.query("select from graphile_worker._hathi_worker_lines")).toEqual([]);
+});
+
+test("a pooler that shows itself only later makes the line withdraw", async () => {
+  const database = await freshDatabase();
+  await database.query("select graphile_worker.worker_heartbeat('worker')");
+  const line = await Line.open(
+    () => connectDirectly(database.url),
+    database.schema,
+    () => undefined,
+  );
+  onTestFinished(() => line.close());
+  await line.hold("worker");
+  await line.announce();
+  expect(await database.query("select id, lost_at from graphile_worker._hathi_worker_lines")).toEqual([
+    { id: "worker", lost_at: null },
+  ]);
+  expect(await line.isBetrayedBy(4711)).toBe(true);
+  expect(await database.query("select from graphile_worker._hathi_worker_lines")).toEqual([]);
+});
+
+test("a task list that has grown is known to others from the next beat on", async () => {
+  const database = await freshDatabase();
+  const pool = testPool(database.url);
+  const taskList: NonNullable<RunnerOptions["taskList"]> = { task: () => undefined };
+  const { logger } = rememberingLogger();
+  const { runTaskList } = await import("../../src/index.ts");
+  const workerPool = runTaskList({ recovery: quick, logger, noHandleSignals: true }, taskList, pool);
+  onTestFinished(() => workerPool.gracefulShutdown());
+  await until(async () => (await registered(database)).length === 1);
+  taskList.grown = () => undefined;
+  (workerPool as unknown as { refreshTasks(): void }).refreshTasks();
+  await until(
+    async () =>
+      (await database.query("select from graphile_worker._private_workers where metadata -> 'tasks' ? 'grown'"))
+        .length === 1,
+  );
+});
