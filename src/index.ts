@@ -65,6 +65,7 @@ export type {
   AddJobFunction,
   AddJobsFunction,
   AddJobsJobSpec,
+  AnyJobSpec,
   DbJob,
   DbJobSpec,
   Job,

@@ -1,47 +1,43 @@
 import type { Command } from "./command.ts";
-import { add } from "./commands/add.ts";
-import { check } from "./commands/check.ts";
-import { cleanup } from "./commands/cleanup.ts";
-import { complete } from "./commands/complete.ts";
-import { cron } from "./commands/cron.ts";
-import { doctor } from "./commands/doctor.ts";
-import { fail } from "./commands/fail.ts";
-import { forceUnlock } from "./commands/force-unlock.ts";
-import { init } from "./commands/init.ts";
-import { list } from "./commands/list.ts";
-import { migrate } from "./commands/migrate.ts";
-import { queues } from "./commands/queues.ts";
-import { remove } from "./commands/remove.ts";
-import { reschedule } from "./commands/reschedule.ts";
-import { retry } from "./commands/retry.ts";
-import { run } from "./commands/run.ts";
-import { show } from "./commands/show.ts";
-import { stats } from "./commands/stats.ts";
-import { sweep } from "./commands/sweep.ts";
-import { why } from "./commands/why.ts";
-import { workers } from "./commands/workers.ts";
 
-/** Every verb of the program, in the order of its help. A new one is a file in `commands/` and a line here. */
-export const commands: readonly Command[] = [
-  run,
-  init,
-  add,
-  list,
-  show,
-  why,
-  stats,
-  queues,
-  workers,
-  retry,
-  reschedule,
-  complete,
-  fail,
-  remove,
-  sweep,
-  forceUnlock,
-  cleanup,
-  cron,
-  check,
-  migrate,
-  doctor,
-];
+/**
+ * Every verb of the program, in the order of its help. A new one is a file in `commands/` and a line here. Each is loaded when
+ * it is asked for: to list jobs, nobody should have to wait for the code that runs them.
+ */
+const loadByName: Readonly<Record<string, () => Promise<Command>>> = {
+  run: async () => (await import("./commands/run.ts")).run,
+  init: async () => (await import("./commands/init.ts")).init,
+  add: async () => (await import("./commands/add.ts")).add,
+  list: async () => (await import("./commands/list.ts")).list,
+  show: async () => (await import("./commands/show.ts")).show,
+  why: async () => (await import("./commands/why.ts")).why,
+  stats: async () => (await import("./commands/stats.ts")).stats,
+  queues: async () => (await import("./commands/queues.ts")).queues,
+  workers: async () => (await import("./commands/workers.ts")).workers,
+  retry: async () => (await import("./commands/retry.ts")).retry,
+  reschedule: async () => (await import("./commands/reschedule.ts")).reschedule,
+  complete: async () => (await import("./commands/complete.ts")).complete,
+  fail: async () => (await import("./commands/fail.ts")).fail,
+  remove: async () => (await import("./commands/remove.ts")).remove,
+  sweep: async () => (await import("./commands/sweep.ts")).sweep,
+  "force-unlock": async () => (await import("./commands/force-unlock.ts")).forceUnlock,
+  cleanup: async () => (await import("./commands/cleanup.ts")).cleanup,
+  cron: async () => (await import("./commands/cron.ts")).cron,
+  check: async () => (await import("./commands/check.ts")).check,
+  migrate: async () => (await import("./commands/migrate.ts")).migrate,
+  doctor: async () => (await import("./commands/doctor.ts")).doctor,
+};
+
+export const commandNames: readonly string[] = Object.keys(loadByName);
+
+/** The commands that these arguments can mean: one as a rule, and all where yargs has to find out, or to show them. */
+export async function loadCommands(args: readonly string[]): Promise<Command[]> {
+  return Promise.all(namesIn(args).map((name) => loadByName[name]!()));
+}
+
+function namesIn(args: readonly string[]): readonly string[] {
+  const [first] = args;
+  if (first !== undefined && commandNames.includes(first)) return [first];
+  const isOpen = args.some((word) => ["--help", "-h"].includes(word) || commandNames.includes(word));
+  return isOpen ? commandNames : ["run"];
+}

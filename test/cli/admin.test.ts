@@ -1,7 +1,10 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { type ProgramEnd, runProgram } from "../support/program.ts";
 import { makeProject, type Project } from "../support/project.ts";
+
+// Each test starts several processes, and the machine may be busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 interface Desk {
   readonly db: TestDatabase;

@@ -1,10 +1,13 @@
 import { dirname, join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { builtLibrary } from "../support/built-library.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { installPackage } from "../support/installed-package.ts";
 import { type ProgramEnd, startCommand } from "../support/program.ts";
 import { makeProject } from "../support/project.ts";
+
+// Each test starts several processes, and the machine may be busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 const mail = `
   import { defineTask } from "hathi";

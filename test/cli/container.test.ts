@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { commands } from "../../src/cli/commands.ts";
+import { loadCommands } from "../../src/cli/commands.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const read = (name: string): string => readFileSync(join(root, name), "utf8");
@@ -34,12 +34,12 @@ test("the image is built from files that exist, runs the program as a normal use
   }
 });
 
-test("the composition gives the worker a database, flags it has, and files that exist", () => {
+test("the composition gives the worker a database, flags it has, and files that exist", async () => {
   const { services } = parse(read("docker-compose.yml")) as {
     services: { worker: { command: string[]; volumes: string[]; environment: { DATABASE_URL: string } } };
   };
   const { command, volumes, environment } = services.worker;
-  const flags = commands.flatMap(({ flags }) => Object.keys(flags));
+  const flags = (await loadCommands([])).flatMap(({ flags }) => Object.keys(flags));
   for (const word of command.filter((part) => part.startsWith("--"))) expect(flags).toContain(word.slice(2));
   for (const volume of volumes) expect(existsSync(join(root, volume.split(":")[0]!)), volume).toBe(true);
   expect(new URL(environment.DATABASE_URL).hostname).toBe("database");

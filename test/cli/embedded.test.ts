@@ -1,10 +1,13 @@
 import { chownSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import pg from "pg";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { type Installed, installCopy } from "../support/installed.ts";
 import { type ProgramOptions, type RunningProgram, startCommand } from "../support/program.ts";
 import { makeProject, type Project } from "../support/project.ts";
 import { until } from "../support/wait.ts";
+
+// Each test starts several processes, and the machine may be busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 let installed: Installed;
 beforeAll(() => {

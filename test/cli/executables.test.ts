@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { freshDatabase } from "../support/database.ts";
 import { runProgram } from "../support/program.ts";
 import { makeProject } from "../support/project.ts";
@@ -14,6 +14,9 @@ payload = json.load(sys.stdin)["payload"]
 print("sum", sum(payload["numbers"]))
 print("to stderr", file=sys.stderr)
 `;
+
+// Each test starts several processes, and the machine may be busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 test("an executable in any language gets the payload on stdin and the job in its environment", async () => {
   const db = await freshDatabase();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { Statement } from "../../src/db/statement.ts";
 import { countSampledJobs, oldestReadyJob } from "../../src/db/statements/job-stats.ts";
 import { listJobs } from "../../src/db/statements/list-jobs.ts";
@@ -6,6 +6,9 @@ import { listQueues } from "../../src/db/statements/list-queues.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { runProgram } from "../support/program.ts";
 import { makeProject } from "../support/project.ts";
+
+// Each test starts several processes, and the machine may be busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 /** A million jobs: half due, half later; some dead, some running, a fifth of them in a thousand queues. */
 const seed = `

@@ -1,8 +1,11 @@
 import { createServer } from "node:net";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { runProgram } from "../support/program.ts";
 import { makeProject } from "../support/project.ts";
 import { sharedDatabase } from "../support/shared-database.ts";
+
+// Each test starts several processes, and the machine may be busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 const database = sharedDatabase();
 const hello = "export default () => undefined;\n";

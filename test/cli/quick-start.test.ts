@@ -1,9 +1,12 @@
 import { cpSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type Installed, installCopy } from "../support/installed.ts";
 import { startCommand } from "../support/program.ts";
+
+// Each test starts several processes, and the machine may be busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 const example = fileURLToPath(new URL("../../examples/quick-start", import.meta.url));
 

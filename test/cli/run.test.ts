@@ -1,8 +1,11 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { freshDatabase } from "../support/database.ts";
 import { runProgram, startProgram } from "../support/program.ts";
 import { makeProject, type Project } from "../support/project.ts";
 import { until } from "../support/wait.ts";
+
+// Each test starts several processes, and the machine may be busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 const hello = "export default (payload, helpers) => helpers.logger.info('Hello ' + payload.name);";
 const project = (files: Record<string, string> = {}): Promise<Project> =>

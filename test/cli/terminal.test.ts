@@ -1,8 +1,11 @@
 import { fileURLToPath } from "node:url";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { freshDatabase } from "../support/database.ts";
 import { mainFile, type ProgramOptions, type RunningProgram, startCommand } from "../support/program.ts";
 import { makeProject } from "../support/project.ts";
+
+// Each test starts several processes, and the machine may be busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 /** The program in a pseudo-terminal: both its streams come back as one, and what is written goes to its keyboard. */
 function startInTerminal(args: readonly string[], options: ProgramOptions): RunningProgram {

@@ -1,8 +1,11 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { type RunningProgram, startProgram } from "../support/program.ts";
 import { makeProject, type Project } from "../support/project.ts";
 import { until } from "../support/wait.ts";
+
+// Each test starts several processes, and the machine may be busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 const saying = (word: string): string => `export default (payload, helpers) => helpers.logger.info("says ${word}");`;
 

@@ -75,7 +75,7 @@ export function startCommand(command: string, args: readonly string[], options: 
           }
           return found;
         },
-        { what: `the program says ${pattern}; so far:\n${stdout}\n${stderr}` },
+        { what: `the program says ${pattern}`, withinMs: 60_000 },
       ),
   };
 }

@@ -78,7 +78,11 @@ export const run = defineCommand({
       }
       if (cleanupTasks) {
         const { database, release } = openDatabase(compileSharedOptions(options));
-        await cleanUp(database, cleanupTasks, options, terminal).finally(release);
+        try {
+          await cleanUp(database, cleanupTasks, options, terminal);
+        } finally {
+          await release();
+        }
         return terminal.print("Cleaned up");
       }
       if (args.once) {
