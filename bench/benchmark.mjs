@@ -13,26 +13,51 @@ import { chooseSystems } from "./systems/index.mjs";
 export async function benchmark(options) {
   const scenarios = chooseScenarios(options.scenarios);
   const server = await startServer(options);
-  const places = new Places(server);
-  try {
-    await server.claim();
-    await places.clear();
-    const { systems, leftOut } = await chooseSystems(options, places);
-    const machine = describeMachine({ server, systems, options });
-    printHead(machine, leftOut, server);
-    const results = [];
-    for (const scenario of scenarios) {
-      const result = await runScenario({ scenario, systems, server, places, options });
-      results.push(result);
-      if (options.write) await writeResults({ machine, leftOut, result });
-    }
-    await places.clear();
-    return results;
-  } finally {
+  const cleanUp = async () => {
     dropSnapshot();
     await redisStore.stop();
     await server.stop();
+  };
+  const signal = endOnSignals(cleanUp);
+  try {
+    await server.claim();
+    await runAll({ scenarios, server, places: new Places(server), options: { ...options, signal } });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    await cleanUp();
   }
+}
+
+async function runAll({ scenarios, server, places, options }) {
+  await places.clear();
+  const { systems, leftOut } = await chooseSystems(options, places);
+  const machine = describeMachine({ server, systems, options });
+  printHead(machine, leftOut, server);
+  for (const scenario of scenarios) {
+    const result = await runScenario({ scenario, systems, server, places, options });
+    if (options.write) await writeResults({ machine, leftOut, result });
+  }
+  await places.clear();
+}
+
+/** An interrupted run leaves no server behind; worker processes end when we do. */
+function endOnSignals(cleanUp) {
+  const interrupt = new AbortController();
+  for (const [signal, exitCode] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ]) {
+    process.once(signal, () => {
+      console.error(`Interrupted by ${signal}.`);
+      interrupt.abort();
+      cleanUp().then(
+        () => process.exit(exitCode),
+        () => process.exit(exitCode),
+      );
+    });
+  }
+  return interrupt.signal;
 }
 
 async function runScenario({ scenario, systems, server, places, options }) {

@@ -52,11 +52,12 @@ export const redisStore = {
 
   async stop() {
     if (!server) return;
-    server.client.disconnect();
-    server.child.kill("SIGTERM");
-    await server.ended;
-    await rm(server.folder, { recursive: true, force: true });
+    const { client, child, ended, folder } = server;
     server = undefined;
+    client.disconnect();
+    child.kill("SIGTERM");
+    await ended;
+    await rm(folder, { recursive: true, force: true });
   },
 };
 

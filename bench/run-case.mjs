@@ -16,6 +16,8 @@ export async function runCase({ scenario, testCase, systems, server, places, opt
         rounds.get(system).push(values);
         progress(scenario, testCase, system, round, values);
       } catch (error) {
+        // What fails because we are cleaning up says nothing about the system, and must not replace an earlier result.
+        options.signal.throwIfAborted();
         failures.set(system, error);
         console.log(`Left out: ${system.title} in '${testCase.title}': ${firstLines(error)}`);
       }

@@ -30,10 +30,13 @@ const shownSettings = [
 export async function startServer({ dataDir, databaseUrl }) {
   const server = databaseUrl ? { connectionString: databaseUrl, stop: () => undefined } : await startOwn(dataDir);
   const admin = new pg.Client({ connectionString: server.connectionString });
+  // A server that is shut down under us says so to every connection.
+  admin.on("error", () => undefined);
   await admin.connect();
   const { rows } = await admin.query("select name, current_setting(name) as value from unnest($1::text[]) as name", [
     shownSettings,
   ]);
+  let stopping;
   return {
     admin,
     connectionString: server.connectionString,
@@ -51,9 +54,9 @@ export async function startServer({ dataDir, databaseUrl }) {
       url.pathname = `/${database}`;
       return url.href;
     },
-    async stop() {
-      await admin.end();
-      await server.stop();
+    stop() {
+      stopping ??= admin.end().then(() => server.stop());
+      return stopping;
     },
   };
 }

@@ -7,7 +7,8 @@ const bullmq = {
   family: "bullmq",
   package: "bullmq",
   worker: "bullmq.mjs",
-  claims: /move_?to_?active/i,
+  // Completing a job fetches the next one in the same call.
+  claims: /move_to_active|_fetch\(/i,
   settings: () => ({ concurrency: 100 }),
   lacks: {
     s5: noSuchRows,
