@@ -10,7 +10,7 @@ const given = process.argv.slice(2);
 const isMatrix = given.includes("--matrix");
 const filters = given.filter((argument) => argument !== "--matrix");
 
-for (const name of ["compat", "orms", "postgres"]) installPrivate(join(root, "test", name));
+for (const name of ["compat", "orms", "postgres", "testing"]) installPrivate(join(root, "test", name));
 installPgBouncer();
 run("node", ["scripts/build.mjs"]);
 run("node", ["scripts/check.mjs"]);

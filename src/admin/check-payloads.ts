@@ -6,7 +6,7 @@ import { $$definition, type AnyTaskDefinition, isTaskDefinition, type PayloadIss
 import { hideTraces } from "../trace-context.ts";
 
 /** A job that would fail as soon as it ran. */
-export interface UnfitJob {
+interface UnfitJob {
   readonly id: string;
   readonly task: string;
   readonly key: string | null;

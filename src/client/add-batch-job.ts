@@ -3,7 +3,7 @@ import type { AddAnyJobFunction, Job, PayloadOf, TaskName, TaskSpec } from "../j
 import { type AnyTaskDefinition, isTaskDefinition, type TaskInput } from "../task-definition.ts";
 
 /** What a batch of a task may hold: the array that was registered as its payload, or anything. */
-export type BatchOf<Name> =
+type BatchOf<Name> =
   unknown extends PayloadOf<Name> ? readonly unknown[] : Readonly<Extract<PayloadOf<Name>, readonly unknown[]>>;
 
 /** Adds one job whose payload is an array; with a key, later items join those that still wait. */
