@@ -40,16 +40,14 @@ export function checkCombinations(options: object): void {
     if (given[one] && given[other]) throw new ConfigError(message);
   };
   exclude("taskList", "taskDirectory", "Exactly one of either `taskDirectory` or `taskList` should be set");
-  exclude("crontab", "parsedCronItems", "Exactly one of either `crontab` or `parsedCronItems` should be set");
+  exclude("crontab", "parsedCronItems", "`crontab` and `parsedCronItems` must not be set at the same time.");
   exclude(
     "pgPool",
     "connectionString",
     "Both `pgPool` and `connectionString` are set, at most one of these options should be provided",
   );
   if (given.workerId && Number(given.concurrency ?? 1) > 1) {
-    throw new ConfigError(
-      `'workerId' names one worker, but 'concurrency' is ${String(given.concurrency)}: leave one of them out.`,
-    );
+    throw new ConfigError("You must not set workerId when concurrency > 1; each worker must have a unique identifier");
   }
 }
 

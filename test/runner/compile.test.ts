@@ -147,9 +147,9 @@ describe("options that cannot work", () => {
 
   test.each([
     [{ taskList: {}, taskDirectory: "x" }, "Exactly one of either `taskDirectory` or `taskList` should be set"],
-    [{ crontab: "# x", parsedCronItems: [] }, "Exactly one of either `crontab` or `parsedCronItems` should be set"],
+    [{ crontab: "# x", parsedCronItems: [] }, "`crontab` and `parsedCronItems` must not be set at the same time"],
     [{ pgPool: {}, connectionString: "x" }, "Both `pgPool` and `connectionString` are set"],
-    [{ workerId: "w", concurrency: 2 }, "'workerId' names one worker, but 'concurrency' is 2"],
+    [{ workerId: "w", concurrency: 2 }, "You must not set workerId when concurrency > 1"],
     [{ concurrency: 0 }, "'concurrentJobs' must be a whole number from 1 up, got 0."],
   ])("%o is refused", (options, message) => {
     expect(() => compileSharedOptions(options as SharedOptions)).toThrow(ConfigError);

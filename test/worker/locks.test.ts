@@ -1,0 +1,117 @@
+import { EventEmitter } from "node:events";
+import { expect, onTestFinished, test } from "vitest";
+import { poolDatabase } from "../../src/db/database.ts";
+import { makeEmit } from "../../src/events.ts";
+import type { Job } from "../../src/job.ts";
+import { runTaskListOnce } from "../../src/runner/run-task-list.ts";
+import { LockKeeper } from "../../src/worker/lock-keeper.ts";
+import type { WorkerPool } from "../../src/worker.ts";
+import { freshDatabase, type TestDatabase } from "../support/database.ts";
+import { rememberingLogger } from "../support/log.ts";
+import { until } from "../support/wait.ts";
+import { startWorker } from "./kit.ts";
+
+/** One job locked long ago, one not so long ago, each in a queue of its own. */
+async function addLocked(db: TestDatabase): Promise<void> {
+  await db.query(`
+    select graphile_worker.add_job('t', queue_name => 'old', run_at => now() - interval '1 day'),
+      graphile_worker.add_job('t', queue_name => 'young')`);
+  for (const [name, age] of [
+    ["old", "4 hours 1 minute"],
+    ["young", "3 hours 59 minutes"],
+  ]) {
+    await db.query(
+      `with queue as (
+        update graphile_worker._private_job_queues set locked_at = now() - $2::interval, locked_by = 'pool-dead'
+        where queue_name = $1 returning id
+      )
+      update graphile_worker._private_jobs set locked_at = now() - $2::interval, locked_by = 'pool-dead', attempts = 1
+      where job_queue_id = (select id from queue)`,
+      [name, age],
+    );
+  }
+}
+
+test("locks that are four hours old are freed, with events; younger ones are left", async () => {
+  const db = await freshDatabase();
+  await addLocked(db);
+  const { nth, pool, runner } = await startWorker(
+    db,
+    { other: () => undefined },
+    { minResetLockedInterval: 1, maxResetLockedInterval: 5 },
+  );
+  expect((await nth("resetLocked:started")).workerPool).toBe(pool());
+  const { workerPool, delay } = await nth("resetLocked:success");
+  expect(workerPool).toBe(pool());
+  expect(delay).toBeGreaterThanOrEqual(1);
+  expect(delay).toBeLessThanOrEqual(5);
+  await nth("resetLocked:success", 3);
+  await runner.stop();
+  const [old, young] = await db.jobs();
+  expect(old).toMatchObject({ locked_by: null, locked_at: null, attempts: 1 });
+  expect(old!.run_at.getTime()).toBeGreaterThan(Date.now() - 60_000);
+  expect(young).toMatchObject({ locked_by: "pool-dead" });
+  expect(
+    await db.query("select queue_name from graphile_worker._private_job_queues where locked_at is not null"),
+  ).toEqual([{ queue_name: "young" }]);
+});
+
+test("a sweep that fails is said, and tried again", async () => {
+  const db = await freshDatabase();
+  const { nth, runner } = await startWorker(
+    db,
+    { t: () => undefined },
+    { minResetLockedInterval: 1, maxResetLockedInterval: 5 },
+  );
+  await nth("resetLocked:success");
+  await db.query("alter table graphile_worker._private_job_queues rename to away");
+  const { error, delay } = await nth("resetLocked:failure");
+  expect(error).toBeInstanceOf(Error);
+  expect(delay).toBeGreaterThanOrEqual(1);
+  await db.query("alter table graphile_worker.away rename to _private_job_queues");
+  const before = Date.now();
+  await nth("resetLocked:started", 2);
+  expect(Date.now()).toBeGreaterThanOrEqual(before);
+  await runner.stop();
+});
+
+test("runTaskListOnce frees stale locks first, so that their jobs are run", async () => {
+  const db = await freshDatabase();
+  await addLocked(db);
+  const client = await db.pool.connect();
+  const ran: string[] = [];
+  const { logger } = rememberingLogger();
+  await runTaskListOnce({ logger, noHandleSignals: true }, { t: (_payload, { job }) => void ran.push(job.id) }, client);
+  client.release();
+  expect(ran).toEqual(["1"]);
+});
+
+test("locks of jobs that run for long are made young again, those of others are not", async () => {
+  const db = await freshDatabase();
+  await addLocked(db);
+  await db.query(`
+    update graphile_worker._private_jobs set locked_by = 'pool-mine' where id = 1;
+    update graphile_worker._private_job_queues set locked_by = 'pool-mine' where queue_name = 'old'`);
+  const database = poolDatabase(db.pool, { schema: db.schema, preparedStatements: true });
+  const running = (await db.jobs()) as Job[];
+  const keeper = new LockKeeper({
+    database,
+    emit: makeEmit(new EventEmitter(), {} as never, () => undefined),
+    workerPool: {} as WorkerPool,
+    running: () => running.filter(({ locked_by }) => locked_by === "pool-mine"),
+    useNodeTime: false,
+    minResetLockedInterval: 3_600_000,
+    maxResetLockedInterval: 3_600_000,
+    refreshIntervalMs: 5,
+  });
+  keeper.start();
+  onTestFinished(() => keeper.stop());
+  const isYoung = (row: { locked_at: Date | null } | undefined): boolean =>
+    row?.locked_at !== null && row !== undefined && Date.now() - row.locked_at.getTime() < 60_000;
+  await until(async () => isYoung(await db.job(1)), { what: "the lock of the running job is young" });
+  expect(isYoung(await db.job(2))).toBe(false);
+  const [queue] = await db.query<{ locked_at: Date }>(
+    "select locked_at from graphile_worker._private_job_queues where queue_name = 'old'",
+  );
+  expect(isYoung(queue)).toBe(true);
+});
