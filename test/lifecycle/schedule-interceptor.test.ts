@@ -157,3 +157,17 @@ test("recurring jobs pass the hook too: changed, skipped, or lost with a word in
   expect(new Set((await db.jobs()).map((row) => row.task_identifier))).toEqual(new Set(["changed"]));
   expect(new Set(seen.of("cronJobScheduled").map((call) => call.identifier))).toEqual(new Set(["changed"]));
 });
+
+test("of all processes only the one that added a recurring job is told of it", async () => {
+  const db = await freshDatabase();
+  const [one, other] = [recorder("cronTick", "cronJobScheduled"), recorder("cronTick", "cronJobScheduled")];
+  const cron = [{ task: "recurring", match: "* * * * *", options: { seconds: "*" } }];
+  const runners = [
+    await startRunner(db, { elsewhere: () => undefined }, { cron, hooks: one.hooks }),
+    await startRunner(db, { elsewhere: () => undefined }, { cron, hooks: other.hooks }),
+  ];
+  await until(() => one.of("cronTick").length >= 2 && other.of("cronTick").length >= 2);
+  await Promise.all(runners.map((runner) => runner.stop()));
+  const told = [...one.of("cronJobScheduled"), ...other.of("cronJobScheduled")].map(({ jobId }) => jobId);
+  expect(told.toSorted()).toEqual((await db.jobs()).map(({ id }) => id).toSorted());
+});
