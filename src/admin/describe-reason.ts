@@ -45,12 +45,13 @@ export function describeReason(id: string, reason: Reason, now: Date): string {
   }
 }
 
-function describeOwner({ life, lastHeartbeatAt }: OwnerLife, ago: (since: Date) => string): string {
+function describeOwner({ life, lastHeartbeatAt, where }: OwnerLife, ago: (since: Date) => string): string {
+  const worker = where === null ? "That worker" : `That worker (${where})`;
   switch (life) {
     case "alive":
-      return `That worker is alive: its last sign of life was ${ago(lastHeartbeatAt!)}.`;
+      return `${worker} is alive: its last sign of life was ${ago(lastHeartbeatAt!)}.`;
     case "silent":
-      return `That worker seems dead: its last sign of life was ${ago(lastHeartbeatAt!)}. The next sweep gives its jobs back.`;
+      return `${worker} seems dead: its last sign of life was ${ago(lastHeartbeatAt!)}. The next sweep gives its jobs back.`;
     case "unknown":
       return "That worker gives no signs of life, so nobody can tell whether it lives; its locks end four hours after they were taken, or with hathi force-unlock.";
     default:

@@ -10,7 +10,7 @@ import {
 import { countListeners, type RegisteredWorkerRow } from "../db/statements/list-workers.ts";
 import { describeReason } from "./describe-reason.ts";
 import { checkJobId } from "./list-jobs.ts";
-import { findRegisteredWorkers, silentAfterSeconds } from "./list-workers.ts";
+import { findRegisteredWorkers, silentAfterSeconds, whereIs } from "./list-workers.ts";
 import type { ExplainedReason, OwnerLife, Reason } from "./reason.ts";
 
 export interface JobExplanation {
@@ -124,7 +124,7 @@ function tasksOf({ metadata }: RegisteredWorkerRow): readonly string[] | undefin
 
 function lifeOf(owner: string, workers: readonly RegisteredWorkerRow[] | undefined): OwnerLife {
   const worker = workers?.find(({ id }) => id === owner);
-  if (!worker) return { life: "unknown", lastHeartbeatAt: null };
+  if (!worker) return { life: "unknown", lastHeartbeatAt: null, where: null };
   const life = worker.seconds_since > silentAfterSeconds ? "silent" : "alive";
-  return { life, lastHeartbeatAt: worker.last_heartbeat_at };
+  return { life, lastHeartbeatAt: worker.last_heartbeat_at, where: whereIs(worker.metadata) };
 }

@@ -17,6 +17,8 @@ export interface WorkerStatus {
   readonly jobs: number;
   readonly queues: number;
   readonly oldestLockAt: Date | null;
+  /** Its process and host, as far as it says. */
+  readonly where: string | null;
   readonly metadata: unknown;
 }
 
@@ -38,6 +40,7 @@ export async function listWorkers(db: Database): Promise<WorkerStatus[]> {
       jobs: owner?.jobs ?? 0,
       queues: owner?.queues ?? 0,
       oldestLockAt: owner?.oldest_lock_at ?? null,
+      where: whereIs(worker.metadata),
       metadata: worker.metadata,
     };
   });
@@ -50,6 +53,7 @@ export async function listWorkers(db: Database): Promise<WorkerStatus[]> {
       jobs,
       queues,
       oldestLockAt: oldest_lock_at,
+      where: null,
       metadata: null,
     }),
   );
@@ -60,4 +64,10 @@ export async function listWorkers(db: Database): Promise<WorkerStatus[]> {
 export async function findRegisteredWorkers(db: Database): Promise<RegisteredWorkerRow[] | undefined> {
   const [table] = await db.run(hasWorkersTable, { schema: db.schema });
   return table?.has ? db.run(listRegisteredWorkers, {}) : undefined;
+}
+
+/** What a worker says about itself, in words; workers of other makes say less, or nothing. */
+export function whereIs(metadata: unknown): string | null {
+  if (typeof metadata !== "object" || metadata === null || !("pid" in metadata)) return null;
+  return `process ${String(metadata.pid)}${"hostname" in metadata ? ` on ${String(metadata.hostname)}` : ""}`;
 }

@@ -3,6 +3,8 @@ export interface OwnerLife {
   /** `unknown`: it gives no signs of life, as original workers and those without crash recovery do. */
   readonly life: "alive" | "silent" | "unknown";
   readonly lastHeartbeatAt: Date | null;
+  /** Its process and host, as far as it says. */
+  readonly where: string | null;
 }
 
 /** Why a job is not running, with the facts behind it. */

@@ -20,6 +20,7 @@ const loadByName: Readonly<Record<string, () => Promise<Command>>> = {
   fail: async () => (await import("./commands/fail.ts")).fail,
   remove: async () => (await import("./commands/remove.ts")).remove,
   sweep: async () => (await import("./commands/sweep.ts")).sweep,
+  "sweep-stale-workers": async () => (await import("./commands/sweep.ts")).sweep,
   "force-unlock": async () => (await import("./commands/force-unlock.ts")).forceUnlock,
   cleanup: async () => (await import("./commands/cleanup.ts")).cleanup,
   cron: async () => (await import("./commands/cron.ts")).cron,
@@ -32,7 +33,8 @@ export const commandNames: readonly string[] = Object.keys(loadByName);
 
 /** The commands that these arguments can mean: one as a rule, and all where yargs has to find out, or to show them. */
 export async function loadCommands(args: readonly string[]): Promise<Command[]> {
-  return Promise.all(namesIn(args).map((name) => loadByName[name]!()));
+  const commands = await Promise.all(namesIn(args).map((name) => loadByName[name]!()));
+  return [...new Set(commands)];
 }
 
 function namesIn(args: readonly string[]): readonly string[] {

@@ -6,7 +6,7 @@ const flags = <const F extends { readonly [name: string]: Options }>(options: F)
 /** Where the queue is. */
 export const databaseFlags = flags({
   connection: {
-    alias: "c",
+    alias: ["c", "database-url"],
     type: "string",
     requiresArg: true,
     describe:

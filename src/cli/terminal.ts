@@ -28,8 +28,8 @@ export function openTerminal(): Terminal {
   };
   return {
     colours,
-    print: (line) => void process.stdout.write(`${line}\n`),
-    printJson: (value) => void process.stdout.write(`${JSON.stringify(value, null, process.stdout.isTTY ? 2 : 0)}\n`),
+    print: (line) => answer(`${line}\n`),
+    printJson: (value) => answer(`${JSON.stringify(value, null, process.stdout.isTTY ? 2 : 0)}\n`),
     note: (line) => void process.stderr.write(`${line}\n`),
     async confirm(question) {
       if (!process.stdin.isTTY) throw new UsageError(`${question} There is no terminal to ask: repeat with --yes.`);
@@ -48,4 +48,15 @@ export function openTerminal(): Terminal {
     },
     clearProgress,
   };
+}
+
+/** A reader that has seen enough, such as `head`, is no reason to complain. */
+function endWhenNobodyReads(error: NodeJS.ErrnoException): void {
+  if (error.code === "EPIPE") process.exit(0);
+  throw error;
+}
+
+function answer(text: string): void {
+  if (!process.stdout.listeners("error").includes(endWhenNobodyReads)) process.stdout.on("error", endWhenNobodyReads);
+  process.stdout.write(text);
 }

@@ -136,7 +136,7 @@ test("signs of life tell whether the owner of a lock is alive, and which tasks l
   await db.query(`create table if not exists graphile_worker._private_workers (
     id text primary key, last_heartbeat_at timestamptz not null, started_at timestamptz not null default now(), metadata jsonb)`);
   await db.query(`insert into graphile_worker._private_workers (id, last_heartbeat_at, metadata) values
-    ('pool-live', now(), '{"tasks":["known"]}'), ('pool-dead', now() - interval '1 hour', null)`);
+    ('pool-live', now(), '{"tasks":["known"],"pid":7,"hostname":"here"}'), ('pool-dead', now() - interval '1 hour', null)`);
   const [live, dead, stranger, unknownTask] = [
     await add(db, "known"),
     await add(db, "known"),
@@ -147,7 +147,7 @@ test("signs of life tell whether the owner of a lock is alive, and which tasks l
   await lock(db, dead, "pool-dead");
   await lock(db, stranger, "pool-other");
   const lifeOf = async (id: string): Promise<unknown> => (await look.explainJob(id)).reasons[0];
-  expect(await lifeOf(live)).toMatchObject({ kind: "locked", owner: { life: "alive" } });
+  expect(await lifeOf(live)).toMatchObject({ kind: "locked", owner: { life: "alive", where: "process 7 on here" } });
   expect(await lifeOf(dead)).toMatchObject({ kind: "locked", owner: { life: "silent" } });
   expect(await lifeOf(stranger)).toMatchObject({ kind: "locked", owner: { life: "unknown" } });
   expect(await lifeOf(unknownTask)).toMatchObject({ kind: "no-worker-for-task", task: "new", liveWorkers: 1 });

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
-import { type ProgramEnd, runProgram } from "../support/program.ts";
+import { mainFile, type ProgramEnd, runProgram, startCommand } from "../support/program.ts";
 import { makeProject, type Project } from "../support/project.ts";
 
 // Each test starts several processes, and the machine may be busy.
@@ -132,6 +132,21 @@ test("list filters and pages, as a table and as JSON", async () => {
   expect(table).toMatch(/^ 1 +failed +email +1 +25\/25 .*kaboom$/m);
   expect(table).not.toContain("\x1b[");
   expect(await hathi("list", "--limit", "1")).toMatchObject({ stderr: "More with --before 4\n" });
+});
+
+test("a reader that has seen enough ends the program quietly", async () => {
+  const { db, project } = await openDesk();
+  await db.query(
+    "select graphile_worker.add_job('many', json_build_object('text', repeat('x', 100))) from generate_series(1, 1000)",
+  );
+  const command = `"${process.execPath}" "${mainFile}" list --limit 1000 | head -n 1`;
+  const env = { DATABASE_URL: db.url };
+  const end = await startCommand("sh", ["-c", command], { cwd: project.folder, env, input: "" }).ended;
+  expect(end).toMatchObject({
+    code: 0,
+    stderr: expect.not.stringContaining("EPIPE"),
+    stdout: expect.stringMatching(/^ +ID/),
+  });
 });
 
 test("show tells everything about a job, why tells what it waits for", async () => {

@@ -14,7 +14,7 @@ const mail = `
   import { z } from "zod";
   export default defineTask({
     identifier: "mail",
-    payload: z.object({ to: z.string(), lines: z.array(z.object({ sku: z.string() })).default([]) }),
+    payload: z.strictObject({ to: z.string(), lines: z.array(z.object({ sku: z.string() })).default([]) }),
     upgrade: [{ from: z.object({ address: z.string() }), to: ({ address }) => ({ to: address }) }],
     run: () => undefined,
   });`;
@@ -42,9 +42,11 @@ test("check is content when every waiting job fits, also after an upgrade, and s
   const { db, check } = await openDesk();
   await db.query(`select graphile_worker.add_job('mail', '{"to":"ada"}')`);
   await db.query(`select graphile_worker.add_job('mail', '{"address":"old"}')`);
+  const trace = { trace_id: "0af7651916cd43dd8448eb211c80319c", span_id: "b7ad6b7169203331", flags: 1 };
+  await db.query("select graphile_worker.add_job('mail', $1)", [{ to: "bob", _trace: trace }]);
   await db.query("select graphile_worker.add_job('plain', '{}')");
   const { code, stdout, stderr } = await check();
-  expect(stdout).toBe("✓ 2 jobs checked: all fit.\n");
+  expect(stdout).toBe("✓ 3 jobs checked: all fit.\n");
   expect(stderr).toBe("Not checked: 1 job of 'plain', which has no definition here.\n");
   expect(code).toBe(0);
 });

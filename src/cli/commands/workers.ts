@@ -17,6 +17,7 @@ export const workers = defineCommand({
         { title: "WORKER", text: (worker) => worker.id },
         { title: "PROCESS", text: ({ metadata }) => placeOf(metadata) },
         { title: "LIFE", text: (worker) => worker.life },
+        { title: "WHERE", text: (worker) => worker.where ?? "" },
         { title: "LAST SIGN", text: (worker) => formatMoment(worker.lastHeartbeatAt) },
         { title: "STARTED", text: (worker) => formatMoment(worker.startedAt) },
         { title: "JOBS", text: (worker) => formatCount(worker.jobs), align: "right" },
