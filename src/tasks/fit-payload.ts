@@ -26,10 +26,21 @@ export type Fit =
   | { readonly issues: readonly PayloadIssue[] };
 
 /**
+ * Fits a payload that comes from the database. The scheduler puts `_cron` into those of recurring jobs: a validator may ask for
+ * it, and one that takes nothing it does not know is spared it.
+ */
+export async function fitPayload(shape: PayloadShape, payload: unknown): Promise<Fit> {
+  const fit = await upgradePayload(shape, payload);
+  if (!fit.issues || typeof payload !== "object" || payload === null || !("_cron" in payload)) return fit;
+  const { _cron, ...rest } = payload;
+  return await upgradePayload(shape, rest);
+}
+
+/**
  * Fits a payload into the newest shape. One that does not fit as it is may be of an older version: the newest old shape that
  * it fits is where its way up begins, and every step after that is taken. What comes out must fit, too.
  */
-export async function fitPayload({ schema, upgrades }: PayloadShape, payload: unknown): Promise<Fit> {
+async function upgradePayload({ schema, upgrades }: PayloadShape, payload: unknown): Promise<Fit> {
   const current = await fitSchema(schema, payload);
   if (!current.issues) return current;
   for (let first = upgrades.length - 1; first >= 0; first--) {

@@ -234,6 +234,60 @@ test("older payloads climb every step from the newest old shape they fit, and ne
   ]);
 });
 
+test("recurring jobs fit a strict validator, which may ask for what the scheduler adds", async () => {
+  const db = await freshDatabase();
+  const utils = await open(db);
+  const seen: unknown[] = [];
+  const strict = defineTask({
+    identifier: "strict",
+    payload: z.strictObject({ to: z.string() }),
+    run: (payload) => seen.push(payload),
+  });
+  const curious = defineTask({
+    identifier: "curious",
+    payload: z.strictObject({ _cron: z.object({ ts: z.coerce.date() }) }),
+    run: (payload) => seen.push(payload),
+  });
+  const _cron = { ts: "2031-01-01T00:00:00.000Z", backfilled: false };
+  await utils.addJob("strict", { to: "ada", _cron });
+  await utils.addJob("curious", { _cron });
+  await utils.addJob("strict", { _cron });
+  await drain(db, [strict, curious]);
+  expect(seen).toEqual([{ to: "ada" }, { _cron: { ts: new Date("2031-01-01") } }]);
+  expect((await db.jobs()).map(({ last_error }) => last_error)).toEqual([
+    expect.stringMatching(/task 'strict': 'to': /),
+  ]);
+});
+
+test("hooks see the name, the payload and the spec with the defaults in it", async () => {
+  const asked: unknown[] = [];
+  const utils = await makeWorkerUtils({
+    pgPool: shared().pool,
+    logger,
+    preset: {
+      worker: {
+        hooks: { beforeJobSchedule: ({ identifier, payload, spec }) => void asked.push(identifier, payload, spec) },
+      },
+    },
+  });
+  onTestFinished(() => utils.release());
+  const hooked = defineTask<{ n: number }>({
+    identifier: "hooked",
+    queueName: ({ n }) => `q${n}`,
+    run: () => undefined,
+  });
+  await utils.addJob(hooked, { n: 1 }, { priority: 2 });
+  await utils.addJobs([{ identifier: hooked, payload: { n: 2 } }]);
+  expect(asked).toEqual([
+    "hooked",
+    { n: 1 },
+    { queueName: "q1", priority: 2 },
+    "hooked",
+    { n: 2 },
+    { queueName: "q2" },
+  ]);
+});
+
 test("a task list may be a record, a list, or mix definitions and functions; a definition answers to its own name", async () => {
   const db = await freshDatabase();
   const utils = await open(db);

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { defineBatchTask, defineTask, makeWorkerUtils, type TaskListInput } from "../../src/index.ts";
 import { openTestQueue, type TestQueue, type TestQueueOptions } from "../../src/testing/index.ts";
 import { testPool } from "../support/database.ts";
+import { rememberingLogger } from "../support/log.ts";
 
 const connectionString = (): string => inject("postgres").url;
 
@@ -107,6 +108,15 @@ test("runJob runs one job whenever it is due, leaves the others alone, and gives
   await expect(queue.runJob(unknown)).rejects.toThrow("is its task in the list?");
 });
 
+test("runJob takes a job of a named queue out of turn", async () => {
+  const seen: unknown[] = [];
+  const queue = await openQueue({ t: (payload) => void seen.push(payload) });
+  await queue.addJob("t", 1, { queueName: "q" });
+  const second = await queue.addJob("t", 2, { queueName: "q" });
+  await queue.runJob(second);
+  expect(seen).toEqual([2]);
+});
+
 test("a batch that fails in part keeps what is left, and jobs of a queue run one after the other", async () => {
   const mails = defineBatchTask<string>({
     identifier: "mails",
@@ -188,12 +198,14 @@ test("each queue has a schema of its own, which is gone afterwards; a schema tha
 
 test("code under test reaches the queue through its options", async () => {
   const done: unknown[] = [];
-  const queue = await openQueue({ t: (payload) => void done.push(payload) });
+  const { logger, lines } = rememberingLogger();
+  const queue = await openQueue({ t: (payload) => void done.push(payload) }, { logger });
   const utils = await makeWorkerUtils(queue.options);
   await utils.addJob("t", { from: "the application" });
   await utils.release();
   await queue.runDueJobs();
   expect(done).toEqual([{ from: "the application" }]);
+  expect(lines.filter(({ level }) => level === "warning" || level === "error")).toEqual([]);
 });
 
 test("hooks and forbidden flags of the user count", async () => {
