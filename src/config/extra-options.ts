@@ -38,6 +38,8 @@ export interface ExtraOptions extends RecoveryOptions {
   timeZone?: string;
   /** Recovers the jobs of workers that died; `true`, or settings (which switch it on). */
   recovery?: boolean | RecoveryOptions;
+  /** Milliseconds a breaking migration waits for workers that are too old for it; four hours, if left out. */
+  maxMigrationWaitTime?: number;
   /** Your own state, handed to every task as `helpers.context`. */
   context?: GraphileWorker.Context;
   /** Functions to call along a job's way: by name, as a registry (`makeHooks`), as plugins, or an array of these. */

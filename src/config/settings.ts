@@ -67,6 +67,7 @@ const checks = {
   listenConnectionString: aText,
   acceptedFlags: texts,
   timeZone: aTimeZone,
+  maxMigrationWaitTime: aDelay,
   context: anObject,
   hooks: anObject,
 };

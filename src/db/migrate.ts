@@ -5,7 +5,14 @@ import type { Logger } from "../logger.ts";
 import type { PromiseOrDirect } from "../task.ts";
 import { sleep } from "../util/sleep.ts";
 import { checkSchemaIsKnown, checkServer, judgeSchema } from "./adopt.ts";
-import { type MigrationStep, planBootstrap, planMigrations, shippedMigrations } from "./plan-migration.ts";
+import { awaitOldWorkers } from "./await-old-workers.ts";
+import {
+  type MigrationStep,
+  pendingBreak,
+  planBootstrap,
+  planMigrations,
+  shippedMigrations,
+} from "./plan-migration.ts";
 import { examineSchema, readSchemaState, type SchemaState } from "./schema-state.ts";
 import { isClash, isRepeatable } from "./sqlstate.ts";
 
@@ -27,9 +34,12 @@ export interface MigrateOptions {
   readonly schema: string;
   readonly logger?: Logger;
   readonly hooks?: MigrateHooks;
+  /** How long to wait for workers that are too old for a breaking migration. */
+  readonly maxWaitMs?: number | undefined;
 }
 
 const maxTries = 10;
+const defaultMaxWaitMs = 4 * 3_600_000;
 
 /** Installs, upgrades or adopts the schema; any number of processes may do so at the same moment. */
 export async function migrate(options: MigrateOptions): Promise<void> {
@@ -49,7 +59,13 @@ export async function migrate(options: MigrateOptions): Promise<void> {
   }
 }
 
-async function migrateOnce({ client, schema, logger, hooks = {} }: MigrateOptions): Promise<void> {
+async function migrateOnce({
+  client,
+  schema,
+  logger,
+  hooks = {},
+  maxWaitMs = defaultMaxWaitMs,
+}: MigrateOptions): Promise<void> {
   const state = await readSchemaState(client, schema);
   check(state, logger);
   const event: MigrationEvent = { client, postgresVersion: state.postgresVersion, scratchpad: {} };
@@ -64,7 +80,9 @@ async function migrateOnce({ client, schema, logger, hooks = {} }: MigrateOption
   await wrap(hooks.migrate, event, async () => {
     await hooks.premigrate?.(event);
     if (planMigrations(state, schema).length > 0) {
+      const migration = pendingBreak(state);
       try {
+        if (migration !== undefined) await awaitOldWorkers({ client, schema, migration, maxWaitMs, logger });
         await runPlan(client, schema, planMigrations);
       } catch (error) {
         await hooks.migrationError?.({ ...event, error: toError(error) });

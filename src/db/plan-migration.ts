@@ -11,6 +11,8 @@ export interface MigrationStep {
 
 interface Migration extends MigrationStep {
   readonly id: number;
+  /** Workers that do not know it must go first; said by `-- breaking` in the first line. */
+  readonly isBreaking: boolean;
 }
 
 const baselineId = 1;
@@ -23,12 +25,24 @@ export function shippedMigrations(): readonly Migration[] {
   shipped ??= readdirSync(folder)
     .filter((file) => file.endsWith(".sql"))
     .sort()
-    .map((file) => ({
-      id: Number.parseInt(file, 10),
-      name: file.slice(0, -".sql".length),
-      text: readFileSync(new URL(file, folder), "utf8"),
-    }));
+    .map((file) => readMigration(file, readFileSync(new URL(file, folder), "utf8")));
   return shipped;
+}
+
+export function readMigration(file: string, text: string): Migration {
+  const isBreaking = /^-- breaking\b/.test(text);
+  return { id: Number.parseInt(file, 10), name: file.slice(0, -".sql".length), text, isBreaking };
+}
+
+/** The newest migration that this version knows. */
+export function newestMigration(): number {
+  return shippedMigrations().at(-1)?.id ?? 0;
+}
+
+/** The last of the pending migrations that old workers cannot live with, if there may be such workers. */
+export function pendingBreak(state: SchemaState, migrations = shippedMigrations()): number | undefined {
+  if (!state.objects.has("_hathi_announced_migrations")) return undefined;
+  return migrations.findLast(({ id, isBreaking }) => isBreaking && !state.ours?.includes(id))?.id;
 }
 
 /** What has to be there before anything can be recorded: the schema and Graphile Worker's ledger. */

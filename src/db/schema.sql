@@ -3,6 +3,13 @@
 
 -- Tables
 
+create table graphile_worker._hathi_announced_migrations (
+  id integer not null,
+  announced_at timestamp with time zone not null default now(),
+  constraint _hathi_announced_migrations_pkey PRIMARY KEY (id)
+);
+alter table graphile_worker._hathi_announced_migrations enable row level security;
+
 create table graphile_worker._hathi_cron_jobs (
   identifier text not null,
   job_id bigint not null,

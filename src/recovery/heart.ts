@@ -14,7 +14,7 @@ import type { RecoverySettings, WorkerMetadata } from "./recovery-settings.ts";
 export type HeartNews =
   | { readonly kind: "renewed"; readonly from: string; readonly to: string }
   | { readonly kind: "blocked"; readonly ms: number; readonly jobs: readonly string[] }
-  | { readonly kind: "breaking"; readonly migration: number }
+  | { readonly kind: "schema"; readonly breaking: number; readonly announced: number }
   | { readonly kind: "trouble"; readonly message: string }
   | { readonly kind: "pooled" };
 
@@ -61,7 +61,7 @@ export class Heart {
   #awakeSince = this.#lookedAt;
   #block: Block | undefined;
   #isInTrouble = false;
-  #breaking = 0;
+  #schema = { breaking: 0, announced: 0 };
 
   constructor(options: HeartOptions, surroundings: HeartSurroundings) {
     this.#options = options;
@@ -128,12 +128,13 @@ export class Heart {
     await line.announce();
   }
 
-  async #examine(line: Line, { pid, breaking }: BeatRow): Promise<void> {
-    if (await line.isBetrayedBy(pid)) this.#surroundings.tell({ kind: "pooled" });
-    if (breaking !== null && breaking > this.#breaking) {
-      this.#breaking = breaking;
-      this.#surroundings.tell({ kind: "breaking", migration: breaking });
+  async #examine(line: Line, row: BeatRow): Promise<void> {
+    if (await line.isBetrayedBy(row.pid)) this.#surroundings.tell({ kind: "pooled" });
+    const schema = { breaking: row.breaking ?? 0, announced: row.announced ?? 0 };
+    if (schema.breaking > this.#schema.breaking || schema.announced > this.#schema.announced) {
+      this.#surroundings.tell({ kind: "schema", ...schema });
     }
+    this.#schema = schema;
   }
 
   /** Until the next beat is due, or the line is lost, or there is something to beat about. */

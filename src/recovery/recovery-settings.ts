@@ -17,5 +17,7 @@ export interface WorkerMetadata {
   readonly hostname: string;
   readonly version: string;
   readonly concurrency: number;
+  /** The newest migration of ours that it knows. */
+  readonly migration: number;
   readonly tasks: readonly string[];
 }

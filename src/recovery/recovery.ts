@@ -1,6 +1,8 @@
 import { hostname } from "node:os";
 import type { ClientConfig } from "pg";
+import { MAX_MIGRATION } from "../db/adopt.ts";
 import type { Database } from "../db/database.ts";
+import { newestMigration } from "../db/plan-migration.ts";
 import { deregisterWorker, registerWorker } from "../db/statements/register-worker.ts";
 import type { Emit } from "../events.ts";
 import type { Logger } from "../logger.ts";
@@ -25,8 +27,8 @@ export interface RecoveryOptions {
   readonly workerId: () => string;
   /** Others have taken the worker for dead: it is to go on under this id. */
   readonly onRenewed: (workerId: string, message: string) => void;
-  /** The newest breaking change of the schema is this one. */
-  readonly onBreakingMigration: (migration: number) => void;
+  /** The schema has become, or is about to become, too new for this worker. */
+  readonly onBreakingMigration: () => void;
   readonly hooks: SweepHooks;
 }
 
@@ -121,8 +123,8 @@ export class Recovery {
           }: no other job could go on meanwhile. Compute in a worker thread, or in smaller steps.`,
         );
         return;
-      case "breaking":
-        onBreakingMigration(news.migration);
+      case "schema":
+        if (news.breaking > MAX_MIGRATION || news.announced > newestMigration()) onBreakingMigration();
         return;
       case "pooled":
         logger.info("The connection goes through a pooler, so the death of a worker is known by its silence only.");
@@ -138,6 +140,7 @@ export class Recovery {
       hostname: hostname(),
       version,
       concurrency: this.#options.concurrency,
+      migration: newestMigration(),
       tasks: [...tasks],
     };
   }

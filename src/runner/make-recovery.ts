@@ -1,5 +1,4 @@
 import type { Pool as PgPool } from "pg";
-import { MAX_MIGRATION } from "../db/adopt.ts";
 import type { Database } from "../db/database.ts";
 import { configOf } from "../db/direct-client.ts";
 import { Recovery } from "../recovery/recovery.ts";
@@ -31,9 +30,7 @@ export function makeRecovery(options: MakeRecoveryOptions): Recovery | undefined
     logger,
     workerId: () => pool().id,
     onRenewed: (id, message) => pool().takeIdentity(id, message),
-    onBreakingMigration: (migration) => {
-      if (migration > MAX_MIGRATION) options.onBreakingMigration();
-    },
+    onBreakingMigration: options.onBreakingMigration,
     hooks: sweepHooks(lifecycle),
   });
 }

@@ -5,8 +5,9 @@ import type { WorkerPluginContext } from "../hooks.ts";
 /** Brings the schema up to date, with the plugins' hooks and middleware in their places. */
 export async function migrateSchema(database: Database, ctx: WorkerPluginContext): Promise<void> {
   const hooks = pluginHooks(ctx);
-  const { workerSchema: schema, logger } = ctx;
-  await database.withPgClient((client) => migrate({ client, schema, logger, hooks }));
+  const { workerSchema: schema, logger, resolvedPreset } = ctx;
+  const maxWaitMs = resolvedPreset.worker?.maxMigrationWaitTime;
+  await database.withPgClient((client) => migrate({ client, schema, logger, hooks, maxWaitMs }));
 }
 
 function pluginHooks(ctx: WorkerPluginContext): MigrateHooks {

@@ -13,6 +13,10 @@ import { addJob, quickly, registered } from "./worker-process.ts";
 /** Nobody is to die here, however slowly the thread starts. */
 const quick: RecoveryOptions = { ...quickly, heartbeatInterval: 100, sweepThreshold: 30_000, crashGrace: 10_000 };
 
+const advisoryLocks = `
+  from pg_locks
+  where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`;
+
 async function start(
   database: TestDatabase,
   options: RunnerOptions = {},
@@ -67,6 +71,7 @@ test("a worker is registered before it claims, with what others want to know abo
         hostname: expect.any(String),
         version: expect.stringMatching(/^\d/),
         concurrency: 3,
+        migration: expect.any(Number),
         tasks: ["task", "other"],
       },
     },
@@ -108,7 +113,7 @@ test("a beat that fails is tried again on a new connection, and the worker stays
   const database = await freshDatabase();
   const { lines } = await start(database);
   const held = (): Promise<{ pid: number }[]> =>
-    database.query("select pid from pg_locks where locktype = 'advisory' and granted and mode = 'ExclusiveLock'");
+    database.query(`select pid ${advisoryLocks} and granted and mode = 'ExclusiveLock'`);
   const before = await until(async () => {
     const [lock] = await held();
     return lock?.pid;
@@ -197,7 +202,7 @@ test("through a pooler no lock is taken, since it would stay behind", async () =
   expect(line.canHold).toBe(false);
   await line.hold("worker");
   await line.announce();
-  expect(await database.query("select from pg_locks where locktype = 'advisory'")).toEqual([]);
+  expect(await database.query(`select ${advisoryLocks}`)).toEqual([]);
   expect(await database.query("select from graphile_worker._hathi_worker_lines")).toEqual([]);
 });
 

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { originalEntry } from "../compat/original.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
+import { hasPgBouncer, startPgBouncer } from "../support/pgbouncer.ts";
 import { startProxy } from "../support/proxy.ts";
 import { until } from "../support/wait.ts";
 import { addJob, quickly, type RecoveringWorker, registered, startRecovering } from "./worker-process.ts";
@@ -247,3 +248,22 @@ test("a long job of an original Graphile Worker is left alone, with its queue", 
   await gone(database, id);
   expect(ours.started()).toEqual([]);
 }, 60_000);
+
+test("through PgBouncer in transaction mode a death is known by its silence, and no lock stays behind", {
+  timeout: 60_000,
+}, async ({ skip }) => {
+  skip(!hasPgBouncer, "PgBouncer is not installed here ('apt-get install pgbouncer'), so nothing is shown about it");
+  const database = await freshDatabase();
+  const connectionString = await startPgBouncer(database.url);
+  const victim = await startRecovering(database, { connectionString });
+  const id = await addJob(database, "hold");
+  await until(() => victim.started().includes(id));
+  const heir = await startRecovering(database, { connectionString });
+  await until(async () => (await registered(database)).length === 2);
+  victim.kill("SIGKILL");
+  await until(() => heir.started().includes(id));
+  expect(heir.output()).toMatch(/gave no sign of life for too long: 1 job taken back/);
+  expect(await database.query("select from graphile_worker._hathi_worker_lines")).toEqual([]);
+  heir.send("let go");
+  await gone(database, id);
+});

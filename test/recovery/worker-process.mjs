@@ -38,3 +38,4 @@ const runner = await run({
 runner.events.on("job:lost", ({ job }) => say(`lost ${job.id}`));
 say("ready");
 await runner.promise;
+process.stdin.destroy();

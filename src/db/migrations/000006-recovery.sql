@@ -56,6 +56,13 @@ create table graphile_worker._hathi_sweeps (
 );
 alter table graphile_worker._hathi_sweeps enable row level security;
 
+-- Breaking migrations of ours that are about to run, or did: workers that do not know them finish what they run and go.
+create table graphile_worker._hathi_announced_migrations (
+  id integer primary key,
+  announced_at timestamptz not null default now()
+);
+alter table graphile_worker._hathi_announced_migrations enable row level security;
+
 drop function if exists graphile_worker.worker_heartbeat(text, json);
 create function graphile_worker.worker_heartbeat(worker_id text, metadata json default null)
 returns void language sql volatile as $hathi$

@@ -5,8 +5,9 @@ export interface BeatRow {
   readonly is_known: boolean;
   /** The server process we speak to: another one each time is the mark of a transaction pooler. */
   readonly pid: number;
-  /** The newest breaking change of the schema. */
+  /** The newest breaking change of Graphile Worker's schema, and of what we add to it. */
   readonly breaking: number | null;
+  readonly announced: number | null;
 }
 
 /** A sign of life. Unlike a registration it never brings back a worker that others have buried. */
@@ -21,7 +22,8 @@ export const beat = statement<{ id: string; metadata: object }, BeatRow>({
       returning 1
     )
     select exists (select from beaten) as is_known, pg_backend_pid() as pid,
-      (select max(id) from graphile_worker.migrations where breaking) as breaking`,
+      (select max(id) from graphile_worker.migrations where breaking) as breaking,
+      (select max(id) from graphile_worker._hathi_announced_migrations) as announced`,
 });
 
 /** What jobs are called. */
