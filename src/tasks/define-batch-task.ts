@@ -95,7 +95,12 @@ async function fitBatch(payload: unknown, fitItem: FitItem): Promise<Fit> {
 }
 
 async function fitItems(items: readonly unknown[], fitItem: FitItem): Promise<readonly Fit[]> {
-  const fits = await Promise.all(items.map(fitItem));
+  // An upgrade that throws must not take the other items with it.
+  const fits = await Promise.all(
+    items.map((item) =>
+      fitItem(item).catch((thrown: unknown): Fit => ({ issues: [{ path: "", message: toError(thrown).message }] })),
+    ),
+  );
   return fits.map((fit, index) => (fit.issues ? { issues: fit.issues.map((issue) => inItem(index, issue)) } : fit));
 }
 
@@ -123,8 +128,9 @@ function endsOf(results: readonly ItemResult[], items: number, identifier: strin
 function rejectIfFailed(result: unknown): unknown {
   if (result instanceof Error) throw result;
   if (typeof result !== "object" || result === null) return undefined;
-  if ("ok" in result && result.ok === false) throw toError("error" in result ? result.error : undefined);
-  if ("status" in result && result.status === "rejected") throw toError("reason" in result ? result.reason : undefined);
+  // Other things have an `ok` too, such as the answer of a fetch.
+  if ("ok" in result && result.ok === false && "error" in result) throw toError(result.error);
+  if ("status" in result && result.status === "rejected" && "reason" in result) throw toError(result.reason);
   return undefined;
 }
 

@@ -97,6 +97,29 @@ test("items that do not fit fail alone, with their place; the others are done", 
   expect(left?.last_error).toMatch(/'\[1\]\.to': .*string[\s\S]*'\[3\]': /);
 });
 
+test("an upgrade that throws fails its own item, and only what says that it failed has failed", async () => {
+  const { db, utils, drain } = await start();
+  const mails = defineBatchTask({
+    identifier: "mails",
+    item: z.strictObject({ to: z.string() }),
+    upgrade: [
+      {
+        from: z.string(),
+        to: () => {
+          throw new Error("too old");
+        },
+      },
+    ],
+    run: (items) =>
+      items.map(async ({ to }) => (to === "c" ? { ok: false, error: "no c" } : { ok: false, status: 404 })),
+  });
+  const { id } = await utils.addJob("mails", [{ to: "a" }, "old", { to: "c" }]);
+  await drain(mails);
+  const left = await db.job(id);
+  expect(left?.payload).toEqual(["old", { to: "c" }]);
+  expect(left?.last_error).toMatch(/'\[1\]': too old[\s\S]*no c/);
+});
+
 test("a payload that is no list of items fails, and is not added", async () => {
   const { db, utils, drain } = await start();
   const mails = defineBatchTask({ identifier: "mails", item: address, run: () => undefined });
