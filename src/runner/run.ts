@@ -98,7 +98,10 @@ export function startRunner(
     return ending;
   };
   // However the pool ends (by us, by a signal, of an error), cron and the connections end with it.
-  const promise = pool.promise.finally(end);
+  const promise = pool.promise.then(end, async (error) => {
+    await end();
+    throw error;
+  });
   promise.catch(() => undefined); // whoever cares awaits it; a runner must not end the process by itself
 
   const runner: Runner = {

@@ -30,6 +30,8 @@ export interface DispatcherOptions {
   readonly localQueue: { readonly size: number; readonly ttl: number } | undefined;
   /** False if what may run can change from one job to the next. */
   readonly mayHoldAhead: boolean;
+  /** Jobs share our only connection: nothing of ours may come between the statements of a job, which may be a transaction. */
+  readonly isAlone: boolean;
   readonly stopSwitch: () => StopSwitch;
   /** There is room for more. */
   readonly onRoom: () => void;
@@ -78,6 +80,7 @@ export class Dispatcher {
   room(): Room | null {
     if (this.#isClosed || this.#unsettled >= maxUnsettled) return null;
     const { localQueue, slots } = this.#options;
+    if (this.#options.isAlone) return this.isQuiet ? { jobs: 1, perQueue: 1 } : null;
     // Jobs that wait for their queue leave slots idle, however many they are.
     const idle = this.#free.length - this.buffer.ready;
     if (localQueue) {

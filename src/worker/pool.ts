@@ -312,6 +312,7 @@ export class Pool implements WorkerPool {
       completing: this.#lanes[0],
       failing: this.#lanes[1],
       localQueue: this.#localQueue && settings.localQueue,
+      isAlone: !this.#options.ownsTransactions,
       mayHoldAhead: this.#options.mayHoldAhead,
       stopSwitch: () => this.#stopSwitch,
       onRoom: () => {

@@ -1,4 +1,4 @@
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { consoleLogFactory, Logger } from "../../src/logger.ts";
 import { runOnce } from "../../src/runner/run.ts";
 import { runTaskListOnce } from "../../src/runner/run-task-list.ts";
@@ -238,4 +238,33 @@ test("runTaskListOnce works inside the caller's transaction and leaves it open",
   client.release();
   expect(runs).toBe(1);
   expect(await db.jobs()).toEqual([]);
+});
+
+test("runTaskListOnce: what a task rolls back on the shared client takes nothing of the worker's with it", async () => {
+  const db = await freshDatabase();
+  const warnings: string[] = [];
+  const onWarning = ({ message }: Error): void => void warnings.push(message);
+  process.on("warning", onWarning);
+  onTestFinished(() => void process.off("warning", onWarning));
+  await db.query("select graphile_worker.add_job('t', queue_name => 'q' || n % 2) from generate_series(1, 20) as n");
+  const client = await db.pool.connect();
+  const { logger } = rememberingLogger();
+  let runs = 0;
+  await runTaskListOnce(
+    { logger, noHandleSignals: true },
+    {
+      t: (_payload, { withPgClient }) =>
+        withPgClient(async (own) => {
+          runs++;
+          await own.query("begin");
+          await own.query("select pg_sleep(0.001)");
+          await own.query("rollback");
+        }),
+    },
+    client,
+  );
+  client.release();
+  expect(runs).toBe(20);
+  expect(await db.jobs()).toEqual([]);
+  expect(warnings.filter((message) => message.includes("client.query()"))).toEqual([]);
 });
