@@ -16,14 +16,16 @@ create index _hathi_jobs_by_queue on graphile_worker._private_jobs
   where is_available and job_queue_id is not null;
 
 -- Locks as many of the given rows as there is room for, in the order given, and the queues they stand in. Queues seen before
--- are `mine` or `refused`; both lists come back longer. Rows and queues that somebody else is looking at are passed over.
+-- are `mine` or `refused`; both lists come back longer. Rows and queues that somebody else is looking at are passed over;
+-- `excluded` counts the rows whose queue was not to be had.
 create or replace function graphile_worker._hathi_lock_jobs(
   rows tid[], row_queues integer[], room integer, per_queue integer, task_ids integer[], instant timestamptz,
-  inout mine integer[], inout refused integer[], out locked tid[]
+  inout mine integer[], inout refused integer[], out locked tid[], out excluded integer, out has_passed_over boolean
 ) language plpgsql volatile as $hathi$
 declare
   unseen integer[];
   won integer[];
+  wanted record;
 begin
   select array_agg(queue_id) into unseen
   from (
@@ -46,26 +48,30 @@ begin
     end if;
   end if;
 
+  select
+    coalesce(array_agg(entry.tid order by entry.position) filter (where entry.is_ours), '{}') as rows,
+    coalesce(array_agg(entry.queue_id order by entry.position) filter (where entry.is_ours), '{}') as queues
+  into wanted
+  from (
+    select entry.tid, entry.position, entry.queue_id,
+      entry.queue_id is null
+        or (
+          entry.queue_id <> all (refused)
+          and row_number() over (partition by entry.queue_id order by entry.position) <= per_queue
+        ) as is_ours
+    from unnest(rows, row_queues) with ordinality as entry (tid, queue_id, position)
+  ) as entry;
+  excluded := cardinality(rows) - cardinality(wanted.rows);
+
   -- The conditions stand here again because a row may have changed since it was read. `is_available` is spelt out, so that no
   -- partial index looks like a better way to the rows than their addresses.
   select coalesce(array_agg(job.ctid), '{}') into locked
   from (
     select candidate.ctid
-    from (
-      select entry.tid, entry.queue_id
-      from (
-        select entry.tid, entry.position, entry.queue_id,
-          row_number() over (partition by entry.queue_id order by entry.position) as nth
-        from unnest(rows, row_queues) with ordinality as entry (tid, queue_id, position)
-      ) as entry
-      where entry.queue_id is null
-        or (entry.nth <= per_queue and entry.queue_id <> all (refused))
-      order by entry.position
-      limit room
-    ) as wanted
+    from unnest(wanted.rows[1:room], wanted.queues[1:room]) as entry (tid, queue_id)
     join graphile_worker._private_jobs as candidate
-      on candidate.ctid = wanted.tid
-      and candidate.job_queue_id is not distinct from wanted.queue_id
+      on candidate.ctid = entry.tid
+      and candidate.job_queue_id is not distinct from entry.queue_id
     where candidate.locked_at is null
       and candidate.attempts < candidate.max_attempts
       and candidate.run_at <= instant
@@ -74,14 +80,28 @@ begin
   ) as job;
 
   -- A queue that gave all that was wanted of it, or of which a job was passed over, gives nothing more: what comes later in
-  -- line must not overtake what was left.
-  refused := refused || array(
-    select entry.queue_id
-    from unnest(rows, row_queues) as entry (tid, queue_id)
-    where entry.queue_id = any (mine)
-    group by entry.queue_id
-    having count(*) >= per_queue or bool_or(entry.tid <> all (locked))
-  );
+  -- line must not overtake what was left. Sets are compared by grouping, since each with each would cost more than the locks.
+  has_passed_over := excluded > 0 or cardinality(locked) < least(room, cardinality(rows));
+  if cardinality(locked) < room then
+    refused := refused || array(
+      select queue_id from unnest(row_queues) as queue_id where queue_id is not null group by queue_id having count(*) >= per_queue
+    );
+    if has_passed_over then
+      refused := refused || array(
+        select distinct entry.queue_id
+        from (
+          select entry.tid, max(entry.queue_id) as queue_id, max(entry.is_locked) as is_locked
+          from (
+            select tid, queue_id, 0 as is_locked from unnest(rows, row_queues) as row (tid, queue_id)
+            union all
+            select tid, null, 1 from unnest(locked) as tid
+          ) as entry
+          group by entry.tid
+        ) as entry
+        where entry.queue_id is not null and entry.is_locked = 0
+      );
+    end if;
+  end if;
 end;
 $hathi$;
 
@@ -122,6 +142,11 @@ declare
   room integer := wanted;
   size integer;
   spare integer := wanted * 3 + 500;
+  missed integer := 0;
+  max_missed integer := wanted * 8 + 2000;
+  excluded integer;
+  fit integer;
+  has_passed_over boolean := false;
   mine integer[] := '{}';
   refused integer[] := '{}';
   taken tid[] := '{}';
@@ -143,7 +168,7 @@ begin
   contended := false;
 
   level := -32769;
-  while room > 0 and not off_order and not polluted loop
+  while room > 0 and not off_order and not polluted and missed <= max_missed loop
     -- The next priority that has a mark, or one without that comes before it. Looking for rows in a marked one would step over
     -- everything that was finished there and is not vacuumed yet.
     select min(priority) into next_mark from unnest(floor_priorities) as priority where priority > level;
@@ -174,7 +199,7 @@ begin
         array_agg(head.ctid) filter (where head.fits) as rows,
         array_agg(head.job_queue_id) filter (where head.fits) as row_queues,
         coalesce(bool_or(head.job_queue_id is not null) filter (where head.fits), false) as has_queues,
-        bool_or(head.job_queue_id = any (refused)) as has_blocked
+        coalesce(bool_or(head.job_queue_id = any (refused)), false) as has_blocked
       into piece
       from (
         select job.ctid, job.id, job.run_at, job.job_queue_id,
@@ -193,12 +218,15 @@ begin
       exit when piece.seen = 0;
 
       locked := '{}';
+      excluded := 0;
       if piece.has_queues then
-        select step.mine, step.refused, step.locked into mine, refused, locked
+        select step.mine, step.refused, step.locked, step.excluded, step.has_passed_over
+        into mine, refused, locked, excluded, has_passed_over
         from graphile_worker._hathi_lock_jobs(
           piece.rows, piece.row_queues, room, per_queue, task_ids, instant, mine, refused
         ) as step;
       elsif piece.rows is not null then
+        has_passed_over := false;
         select coalesce(array_agg(job.ctid), '{}') into locked
         from (
           select candidate.ctid
@@ -214,10 +242,11 @@ begin
       end if;
       taken := taken || locked;
       -- Jobs of a queue keep their order: where one had to be passed over, the next look comes back to it.
-      if piece.has_blocked or (piece.has_queues and not piece.rows[1:room] <@ locked) then
-        is_marked := true;
-      end if;
-      spare := spare - ((case when piece.cut_id is null then piece.seen else room end) - cardinality(locked));
+      is_marked := is_marked or piece.has_blocked or has_passed_over;
+      -- Rows that others are just taking are gone in a moment; only those that are not for us make going on pointless.
+      fit := coalesce(cardinality(piece.rows), 0);
+      spare := spare - (piece.seen - fit) - excluded;
+      missed := missed + least(room, fit - excluded) - cardinality(locked);
       room := room - cardinality(locked);
       from_run_at := coalesce(piece.cut_run_at, piece.last_run_at);
       from_id := coalesce(piece.cut_id, piece.last_id);
@@ -226,7 +255,7 @@ begin
         mark_id := from_id;
       end if;
       polluted := spare < 0;
-      exit when room <= 0 or (piece.seen < size and piece.cut_id is null) or polluted;
+      exit when room <= 0 or (piece.seen < size and piece.cut_id is null) or polluted or missed > max_missed;
       size := least(size * 2, 2000);
     end loop;
     marks := marks || json_build_array(level, mark_run_at::text, mark_id::text);
@@ -398,7 +427,7 @@ begin
 
   if room > 0 then
     -- Somebody holds the row of a queue, but not the queue: a claim in progress. Worth another look very soon.
-    contended := exists (
+    contended := missed > max_missed or exists (
       select from graphile_worker._private_job_queues where id = any (refused) and is_available
     );
 
