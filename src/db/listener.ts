@@ -18,6 +18,8 @@ export interface ListenerOptions {
   readonly onReleased: (client: PoolClient) => void;
   /** How often to see whether the connection is alive: one that died without a word hears nothing, too. */
   readonly checkMs?: number;
+  /** How long a notification may be on its way before we count as deaf. */
+  readonly hearMs?: number;
   /** How long it may take to answer. */
   readonly patienceMs?: number;
   /** Listening was accepted, but nothing is heard: there is a pooler in between. */
@@ -25,7 +27,6 @@ export interface ListenerOptions {
 }
 
 const testChannel = "hathi:test";
-const hearingTestMs = 2_000;
 const maxRestMs = 5_000;
 
 /** The LISTEN connection: reconnects with back-off, and tells when it hears nothing. */
@@ -117,6 +118,7 @@ export class Listener {
     signal.addEventListener("abort", onAbort, { once: true });
     let failure: Error | undefined;
     let check: NodeJS.Timeout | undefined;
+    const over = new AbortController();
     const { checkMs = 60_000, patienceMs: query_timeout = 10_000 } = this.#options;
     const ask = (text: string): Promise<unknown> => client.query({ text, query_timeout } as QueryConfig);
     try {
@@ -126,7 +128,7 @@ export class Listener {
       this.#isListening = true;
       onListening();
       this.#options.onListening();
-      void this.#testHearing(() => lost.resolve());
+      void this.#testHearing(over.signal, () => lost.resolve());
       check = setInterval(() => void ask("select 1").catch(onError), checkMs);
       await lost.promise;
       await ask(`UNLISTEN "jobs:insert"; UNLISTEN "worker:migrate"; UNLISTEN "${testChannel}"`);
@@ -134,6 +136,7 @@ export class Listener {
       failure = error as Error;
     } finally {
       clearInterval(check);
+      over.abort();
       this.#isListening = false;
       signal.removeEventListener("abort", onAbort);
       client.removeListener("end", onEnd);
@@ -146,7 +149,7 @@ export class Listener {
   }
 
   /** Sends ourselves a notification, once. A transaction pooler takes the LISTEN and then delivers nothing. */
-  async #testHearing(giveUp: () => void): Promise<void> {
+  async #testHearing(over: AbortSignal, giveUp: () => void): Promise<void> {
     if (this.#isTested) return;
     const heard = new Promise<boolean>((resolve) => {
       this.#heard = () => resolve(true);
@@ -159,11 +162,14 @@ export class Listener {
     const timeOut = new AbortController();
     const isHeard = await Promise.race([
       heard,
-      sleep(hearingTestMs, AbortSignal.any([timeOut.signal, this.#stop.signal])).then(() => false),
+      sleep(this.#options.hearMs ?? 4_000, AbortSignal.any([timeOut.signal, over]))
+        // In a process that was held up, what arrived in time is read only now.
+        .then(() => new Promise((resolve) => setImmediate(resolve)))
+        .then(() => false),
     ]);
     timeOut.abort();
+    if (over.aborted) return; // the connection that should have heard is gone; the next one is tested again
     this.#heard = undefined;
-    if (this.#stop.signal.aborted || (!isHeard && !this.#isListening)) return;
     this.#isTested = true;
     if (isHeard) return;
     this.#isDeaf = true;

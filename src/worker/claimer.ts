@@ -115,6 +115,7 @@ export class Claimer {
   async runUntilEmpty(signal: AbortSignal, isQuiet: () => boolean): Promise<void> {
     this.#isOnce = true;
     for (let contended = 0; !signal.aborted; ) {
+      if (Date.now() >= this.#options.strays.lookAt) await this.#lookForStrays();
       const room = this.#isHungry ? this.#options.room() : null;
       if (room) {
         await this.#claim(room);

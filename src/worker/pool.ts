@@ -109,6 +109,7 @@ export class Pool implements WorkerPool {
   readonly #stopClaiming = new AbortController();
   readonly #giveUp = new AbortController();
   readonly #strays: Strays;
+  readonly #beingReturned = new Set<readonly Job[]>();
   readonly #outage: Outage;
   readonly #claimer: Claimer;
   readonly #dispatcher: Dispatcher;
@@ -431,12 +432,14 @@ export class Pool implements WorkerPool {
   /** Every job that the database has locked for us, as far as we know. */
   #held(): Job[] {
     const running = this._workers.map((slot) => slot.getActiveJob()).filter((job) => job !== null);
-    return [...running, ...this.#dispatcher.buffer.jobs(), ...this.#lanes[0].jobs(), ...this.#lanes[1].jobs()];
+    const ended = [...this.#lanes[0].jobs(), ...this.#lanes[1].jobs()];
+    return [...running, ...this.#dispatcher.buffer.jobs(), ...ended, ...[...this.#beingReturned].flat()];
   }
 
   /** Returns jobs that were claimed and not started; `#returning` resolves when all such are written. */
   #giveBack({ jobs, queueIds }: { jobs: Job[]; queueIds: number[] }): void {
     if (jobs.length === 0) return;
+    this.#beingReturned.add(jobs);
     const written = this.#write(jobs, queueIds, null, null).then(
       () => {
         this.#localQueue?.returned(jobs);
@@ -444,7 +447,7 @@ export class Pool implements WorkerPool {
       },
       (error) => this.#die(error, "returnJob"),
     );
-    this.#returning = Promise.all([this.#returning, written]).then(() => undefined);
+    this.#returning = Promise.all([this.#returning, written]).then(() => void this.#beingReturned.delete(jobs));
   }
 
   #surely<Kind extends Outcome["kind"]>(write: Write<Kind>): Write<Kind> {
@@ -528,8 +531,10 @@ export class Pool implements WorkerPool {
 
   /** The last thing to do: from here on nobody would look for what may be locked under our name. */
   async #returnStrays(): Promise<void> {
-    if (this.#strays.lookAt === Infinity) return;
-    await persist(() => this.#strays.look(), this.#outage, this.#giveUp.signal);
+    for (let ms = this.#strays.lookAt - Date.now(); ms <= 1_000; ms = this.#strays.lookAt - Date.now()) {
+      await sleep(ms, this.#giveUp.signal);
+      await persist(() => this.#strays.look(), this.#outage, this.#giveUp.signal);
+    }
   }
 
   async #waitForSlots(): Promise<void> {

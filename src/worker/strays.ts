@@ -3,9 +3,8 @@ import { isInDoubt } from "../db/sqlstate.ts";
 import { returnStrays } from "../db/statements/return-strays.ts";
 import type { Job } from "../job.ts";
 
-/** What was on its way when a connection broke may still arrive: look again after this time, and once more. */
-const laterMs = [5_000, 60_000];
-const retryMs = 1_000;
+/** What was under way when a connection broke may still be done: look soon, and again and again for a while. */
+const looksMs = [100, 1_000, 5_000, 60_000];
 
 export interface StraysOptions {
   readonly database: Database;
@@ -34,8 +33,7 @@ export class Strays {
   /** Notes an error after which the database may have done what we asked, unheard. */
   suspect(error: unknown): void {
     if (!isInDoubt(error)) return;
-    const now = Date.now();
-    this.#looksAt = [now, ...laterMs.map((ms) => now + ms)];
+    this.#plan();
   }
 
   async look(): Promise<void> {
@@ -48,10 +46,14 @@ export class Strays {
         heldQueueIds: [...new Set(jobs.map((job) => job.job_queue_id).filter((id) => id !== null))],
       });
     } catch (error) {
-      const now = Date.now();
-      this.#looksAt = [retryMs, ...laterMs].map((ms) => now + ms);
+      this.#plan();
       throw error;
     }
     this.#looksAt.shift();
+  }
+
+  #plan(): void {
+    const now = Date.now();
+    this.#looksAt = looksMs.map((ms) => now + ms);
   }
 }

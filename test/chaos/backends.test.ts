@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { sleep } from "../../src/util/sleep.ts";
 import { testPool } from "../support/database.ts";
 import { type PrivateServer, startPrivateServer } from "../support/private-server.ts";
@@ -7,8 +7,11 @@ import { allRuns, countRuns, findOverlaps } from "../support/runs.ts";
 import { until } from "../support/wait.ts";
 import { startWorker, type WorkerProcess } from "../support/worker-process.ts";
 
-/** How long the server stays away; CI has no thirty seconds to spare. */
-const absenceMs = Number(process.env.HATHI_ABSENCE_MS ?? 6_000);
+// Processes start slowly on a machine that is busy with other tests.
+vi.setConfig({ testTimeout: 90_000 });
+
+/** How long the server stays away. Thirty seconds show the same; there is no time for that in every run. */
+const absenceMs = 6_000;
 
 let server: PrivateServer;
 beforeAll(async () => {
@@ -82,9 +85,7 @@ const leftovers = `
     (select count(*)::int from graphile_worker._private_jobs where payload::text like '%"ms"%') as jobs`;
 const none = { locked_jobs: 0, locked_queues: 0, jobs: 0 };
 
-test("20,000 jobs run exactly once while backends are terminated and the server restarts", {
-  timeout: 90_000,
-}, async () => {
+test("20,000 jobs run exactly once while backends are terminated and the server restarts", async () => {
   const { pool, workers, ids } = await startLoad("terminated", 20_000);
   const shares = [0.05, 0.2, 0.4, 0.6, 0.8];
   for (const share of shares) {
@@ -103,9 +104,7 @@ test("20,000 jobs run exactly once while backends are terminated and the server 
   for (const worker of workers) expect(countOutages(worker)).toBeLessThanOrEqual(shares.length);
 });
 
-test("a crash of the server loses no job, leaves none locked, and keeps queues serial", {
-  timeout: 90_000,
-}, async () => {
+test("a crash of the server loses no job, leaves none locked, and keeps queues serial", async () => {
   const { pool, workers, ids } = await startLoad("crashed", 5_000);
   for (const share of [0.2, 0.6]) {
     await untilRun(workers, ids, share);
@@ -120,9 +119,7 @@ test("a crash of the server loses no job, leaves none locked, and keeps queues s
   expect((await ask(pool, leftovers)).rows).toEqual([none]);
 });
 
-test("a worker outlives a server that stays away, and carries on by itself", {
-  timeout: 60_000 + absenceMs,
-}, async () => {
+test("a worker outlives a server that stays away, and carries on by itself", async () => {
   const { url, pool } = await makeDatabase("absent");
   // No poll comes to the rescue: jobs are found because LISTEN and the claimer come back.
   const options = { connectionString: url, concurrency: 4, pollInterval: 600_000 };

@@ -1,9 +1,12 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { originalDatabase } from "../compat/both-ways.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { allRuns, countRuns, findOverlaps } from "../support/runs.ts";
 import { until } from "../support/wait.ts";
 import { startOriginal, startWorker, type WorkerProcess } from "../support/worker-process.ts";
+
+// Processes start slowly on a machine that is busy with other tests.
+vi.setConfig({ testTimeout: 90_000 });
 
 // Ours and Graphile Worker 0.18, in processes of their own, on one schema at the same time.
 
@@ -69,7 +72,7 @@ function expectAllWorked(workers: readonly WorkerProcess[]): void {
   expect(workers.map((worker) => worker.runs().length).filter((runs) => runs < 10)).toEqual([]);
 }
 
-test("every job runs once and queues stay serial, in a schema of the original", { timeout: 90_000 }, async () => {
+test("every job runs once and queues stay serial, in a schema of the original", async () => {
   const db = await originalDatabase();
   const options = { connectionString: db.url, concurrency: 4, pollInterval: 500 };
   const workers = await Promise.all([startOriginal(options), startOriginal(options)]);
@@ -86,7 +89,7 @@ test("every job runs once and queues stay serial, in a schema of the original", 
   await db.drop();
 });
 
-test("every job runs once and queues stay serial, in a schema of ours", { timeout: 90_000 }, async () => {
+test("every job runs once and queues stay serial, in a schema of ours", async () => {
   const db = await freshDatabase();
   const options = { connectionString: db.url, concurrency: 4, pollInterval: 500 };
   const workers = await Promise.all([startWorker(options), startWorker(options)]);
@@ -101,9 +104,7 @@ test("every job runs once and queues stay serial, in a schema of ours", { timeou
   });
 });
 
-test("a killed process keeps its queue closed to everybody, and disturbs nobody else", {
-  timeout: 60_000,
-}, async () => {
+test("a killed process keeps its queue closed to everybody, and disturbs nobody else", async () => {
   const db = await freshDatabase();
   const options = { connectionString: db.url, concurrency: 4, pollInterval: 300 };
   const victim = await startWorker(options);

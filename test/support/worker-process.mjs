@@ -69,15 +69,16 @@ runner.events.on("job:lost", ({ job }) => tell({ lost: job.id }));
 tell({ ready: true });
 
 const commands = createInterface({ input: process.stdin });
-commands.on("line", async (line) => {
+const stop = async () => {
+  commands.close();
+  process.stdin.destroy();
+  await runner.stop();
+  tellRuns();
+  await pgPool?.end();
+  tell({ stopped: true });
+};
+commands.on("line", (line) => {
   if (line === "release") release();
-  if (line === "stop") {
-    commands.close();
-    process.stdin.destroy();
-    await runner.stop();
-    tellRuns();
-    await pgPool?.end();
-    tell({ stopped: true });
-  }
+  if (line === "stop") void stop();
 });
 await runner.promise;
