@@ -5,7 +5,7 @@ import { watchPath } from "../util/watch-path.ts";
 import type { Runner } from "../worker.ts";
 import { type CompiledSharedOptions, compileSharedOptions } from "./compile.ts";
 import { findCronItems } from "./cron-items.ts";
-import { getTasks, makeLoadTask } from "./get-tasks.ts";
+import { makeLoadTask } from "./get-tasks.ts";
 import { migrateSchema } from "./migrate-schema.ts";
 import { openDatabase } from "./open-database.ts";
 import { startRunner } from "./run.ts";
@@ -19,16 +19,14 @@ export async function runWatching(options: RunnerOptions): Promise<Runner> {
   const open = openDatabase(compiled);
   try {
     await migrateSchema(open.database, compiled.ctx);
-    const { tasks } = await getTasks(options, taskPath);
+    const files = await watchTasks({ taskPath, loadTask: makeLoadTask(compiled), logger });
+    const crontab = await watchPath(crontabFile);
     const cronItems = await findCronItems(compiled);
-    const { runner, pool, cron } = startRunner(compiled, open, tasks, cronItems);
-    const onNamesChanged = async (): Promise<void> => pool.refreshTasks();
-    const watches = [
-      await watchTasks({ taskPath, tasks, loadTask: makeLoadTask(compiled), logger, onNamesChanged }),
-      watchPath(crontabFile, () => reloadCrontab(compiled, cron)),
-    ];
+    const { runner, pool, cron } = startRunner(compiled, open, files.tasks, cronItems);
+    files.follow(() => pool.refreshTasks());
+    crontab.follow(() => reloadCrontab(compiled, cron));
     const stopWatching = (): void => {
-      for (const watch of watches) void watch.stop();
+      for (const watch of [files, crontab]) void watch.stop();
     };
     runner.promise.then(stopWatching, stopWatching);
     logger.info(`Watching '${taskPath}' and '${crontabFile}' for changes.`);

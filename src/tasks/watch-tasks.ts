@@ -1,61 +1,68 @@
-import { stat } from "node:fs/promises";
 import { toError } from "../errors.ts";
 import type { FileDetails } from "../hooks.ts";
-import type { Logger } from "../logger.ts";
+import { Logger } from "../logger.ts";
 import type { TaskList } from "../task.ts";
 import { type PathWatch, watchPath } from "../util/watch-path.ts";
-import { type LoadTask, warnOfNoTask } from "./load-tasks.ts";
+import { type LoadTask, loadTasks, warnOfNoTask } from "./load-tasks.ts";
 import { loadTaskListFile } from "./module-tasks.ts";
-import { findTaskFiles } from "./task-files.ts";
+import { findTaskFiles, statTaskPath } from "./task-files.ts";
 
 export interface WatchTasksOptions {
   /** A folder or a single file, as for `loadTasks`. */
   readonly taskPath: string;
-  /** What `loadTasks` gave; changed in place, so that whoever looks a task up finds its newest version. */
-  readonly tasks: TaskList;
   readonly loadTask: LoadTask;
   readonly logger: Logger;
-  /** Called when the names of the tasks are not the same as before. */
-  readonly onNamesChanged: () => Promise<void>;
+}
+
+export interface FollowedTasks extends Omit<PathWatch, "follow"> {
+  /** Changed in place, so that whoever looks a task up finds its newest version. */
+  readonly tasks: TaskList;
+  /** From now on, keeps the tasks in step with their files; `onNamesChanged` is told when there are others than before. */
+  follow(onNamesChanged: () => void): void;
 }
 
 /**
- * Keeps a task list in step with its files. A changed file counts from the next job on; a broken one is reported, and the
- * last version that worked stays.
+ * Loads tasks, and can keep them in step with their files from then on. A changed file counts from the next job on; a broken
+ * one is reported, and the last version that worked stays.
  */
-export async function watchTasks(options: WatchTasksOptions): Promise<PathWatch> {
-  const { taskPath, tasks, logger, onNamesChanged } = options;
-  const isFile = (await stat(taskPath)).isFile();
-  const reload = isFile ? () => reloadFile(options) : await makeReloadFolder(options);
-  return watchPath(taskPath, async () => {
-    const before = namesOf(tasks);
-    try {
-      await reload();
-      if (namesOf(tasks) !== before) await onNamesChanged();
-    } catch (error) {
-      logger.error(`${toError(error).message} Still running the last version that worked.`, { error });
-    }
-  });
+export async function watchTasks(options: WatchTasksOptions): Promise<FollowedTasks> {
+  const { taskPath, loadTask, logger } = options;
+  const isFile = (await statTaskPath(taskPath)).isFile();
+  // In this order, a change at any moment is either loaded or noticed.
+  const watch = await watchPath(taskPath);
+  const stamps = isFile ? undefined : await stampsOf(taskPath);
+  const tasks = await loadTasks(taskPath, loadTask, logger);
+  const reload = stamps ? makeReloadFolder(options, tasks, stamps) : () => reloadFile(options, tasks);
+  const follow = (onNamesChanged: () => void): void =>
+    watch.follow(async () => {
+      const before = namesOf(tasks);
+      try {
+        await reload();
+        if (namesOf(tasks) !== before) onNamesChanged();
+      } catch (error) {
+        logger.error(`${toError(error).message} The last version that worked stays.`, { error });
+      }
+    });
+  return { tasks, follow, stop: () => watch.stop() };
 }
 
 function namesOf(tasks: TaskList): string {
   return JSON.stringify(Object.keys(tasks).sort());
 }
 
-async function reloadFile({ taskPath, tasks, logger }: WatchTasksOptions): Promise<void> {
+async function reloadFile({ taskPath, logger }: WatchTasksOptions, tasks: TaskList): Promise<void> {
   const fresh = await loadTaskListFile(taskPath, logger);
   for (const name of Object.keys(tasks)) if (!(name in fresh)) delete tasks[name];
   Object.assign(tasks, fresh);
   logger.info(`Reloaded the tasks of '${taskPath}'.`);
 }
 
-async function makeReloadFolder({
-  taskPath,
-  tasks,
-  loadTask,
-  logger,
-}: WatchTasksOptions): Promise<() => Promise<void>> {
-  let known = await stampsOf(taskPath, logger);
+function makeReloadFolder(
+  { taskPath, loadTask, logger }: WatchTasksOptions,
+  tasks: TaskList,
+  stamps: ReadonlyMap<string, string>,
+): () => Promise<void> {
+  let known = stamps;
   return async () => {
     const files = await findTaskFiles(taskPath, logger);
     const current = new Map([...files].map(([name, list]) => [name, stampOf(list)]));
@@ -84,8 +91,10 @@ async function makeReloadFolder({
   }
 }
 
-async function stampsOf(folder: string, logger: Logger): Promise<Map<string, string>> {
-  return new Map([...(await findTaskFiles(folder, logger))].map(([name, files]) => [name, stampOf(files)]));
+async function stampsOf(folder: string): Promise<Map<string, string>> {
+  // Loading says which files are left out; once is enough.
+  const silent = new Logger(() => () => undefined);
+  return new Map([...(await findTaskFiles(folder, silent))].map(([name, files]) => [name, stampOf(files)]));
 }
 
 /** A file that was saved again, or made executable, is a new version. */

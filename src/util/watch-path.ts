@@ -4,6 +4,11 @@ import { join } from "node:path";
 import { sleep } from "./sleep.ts";
 
 export interface PathWatch {
+  /**
+   * From now on, calls `onChange` after something at the path was changed, added or removed since the watch was made. Calls
+   * never overlap.
+   */
+  follow(onChange: () => Promise<void>): void;
   /** Resolves when no call of `onChange` is under way and none will follow. May be called twice. */
   stop(): Promise<void>;
 }
@@ -14,35 +19,48 @@ const settleMs = 60;
 const pollMs = 1_000;
 
 /**
- * Calls `onChange` after something at the path, a file or a whole folder, was changed, added or removed; also if nothing is
- * there yet. Calls never overlap. It knows changes by comparing what is there, so none is reported twice and none is lost.
+ * Remembers what is at a path, a file or a whole folder; nothing may be there yet. It knows changes by comparing what is
+ * there, so that none is reported twice and none is lost, not even one that comes before `follow`.
  */
-export function watchPath(path: string, onChange: () => Promise<void>): PathWatch {
+export async function watchPath(path: string): Promise<PathWatch> {
+  const known = await fingerprint(path);
   const stopping = new AbortController();
-  const watching = watchUntilAborted(path, onChange, stopping.signal);
+  let following: Promise<void> = Promise.resolve();
   return {
+    follow(onChange) {
+      following = followUntilAborted(path, known, onChange, stopping.signal);
+    },
     async stop() {
       stopping.abort();
-      await watching;
+      await following;
     },
   };
 }
 
-async function watchUntilAborted(path: string, onChange: () => Promise<void>, signal: AbortSignal): Promise<void> {
-  let known = await fingerprint(path);
-  while (!signal.aborted) {
-    await waitForHint(path, signal);
-    let current = await fingerprint(path);
-    if (current === known) continue;
-    for (let before = ""; before !== current && !signal.aborted; ) {
-      before = current;
-      await sleep(settleMs, signal);
-      current = await fingerprint(path);
-    }
-    if (signal.aborted) return;
-    known = current;
+async function followUntilAborted(
+  path: string,
+  before: string,
+  onChange: () => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  let known = before;
+  for (; !signal.aborted; await waitForHint(path, signal)) {
+    if ((await fingerprint(path)) === known) continue;
+    const settled = await settledFingerprint(path, signal);
+    if (signal.aborted || settled === known) continue;
+    known = settled;
     await onChange();
   }
+}
+
+async function settledFingerprint(path: string, signal: AbortSignal): Promise<string> {
+  let current = await fingerprint(path);
+  for (let before = ""; before !== current && !signal.aborted; ) {
+    before = current;
+    await sleep(settleMs, signal);
+    current = await fingerprint(path);
+  }
+  return current;
 }
 
 /** Resolves when the file system reports something, when it is time to look anyway, or when aborted. */

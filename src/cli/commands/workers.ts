@@ -15,9 +15,8 @@ export const workers = defineCommand({
     terminal.print(
       formatTable(found, [
         { title: "WORKER", text: (worker) => worker.id },
-        { title: "PROCESS", text: ({ metadata }) => placeOf(metadata) },
         { title: "LIFE", text: (worker) => worker.life },
-        { title: "WHERE", text: (worker) => worker.where ?? "" },
+        { title: "PROCESS", text: (worker) => worker.where ?? "" },
         { title: "LAST SIGN", text: (worker) => formatMoment(worker.lastHeartbeatAt) },
         { title: "STARTED", text: (worker) => formatMoment(worker.startedAt) },
         { title: "JOBS", text: (worker) => formatCount(worker.jobs), align: "right" },
@@ -27,9 +26,3 @@ export const workers = defineCommand({
     );
   },
 });
-
-/** Workers with recovery on say where they run. */
-function placeOf(metadata: unknown): string {
-  const { pid, hostname } = Object(metadata) as { pid?: unknown; hostname?: unknown };
-  return [pid, hostname].filter((part) => part !== undefined).join(" on ");
-}
