@@ -32,7 +32,7 @@ export interface RecoveryOptions {
   readonly hooks: SweepHooks;
 }
 
-const deregisterMs = 2_000;
+const deregisterMs = 3_000;
 
 /** One worker's part in crash recovery: it gives signs of life, and looks after the jobs of those who give none. */
 export class Recovery {
@@ -75,10 +75,13 @@ export class Recovery {
     const { database, workerId, logger } = this.#options;
     this.#stopping.abort();
     if (!this.#registered) return;
-    await Promise.all([this.#heart?.stop(), this.#sweeping]);
+    const leave = async (): Promise<void> => {
+      await Promise.all([this.#heart?.stop(), this.#sweeping]);
+      await database.run(deregisterWorker, { id: workerId() });
+    };
     const tooLate = new AbortController();
     await Promise.race([
-      database.run(deregisterWorker, { id: workerId() }).catch((error: unknown) => {
+      leave().catch((error: unknown) => {
         // Its row will be found silent, and then it holds nothing.
         logger.debug(`Could not deregister: ${String(error)}`);
       }),

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { ClientConfig } from "pg";
 import { connectDirectly } from "../db/direct-client.ts";
+import { toError } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import { sleep } from "../util/sleep.ts";
 import { Heart, type HeartNews, type HeartOptions, lookIntervalMs } from "./heart.ts";
@@ -50,7 +51,7 @@ export function startHeart(options: StartHeartOptions): RunningHeart {
     heart = beatInThread({ ...options, config, tell: onNews }, goOnHere);
   } catch (error) {
     // A password or a stream that is a function cannot go into another thread.
-    goOnHere(String(error));
+    goOnHere(toError(error).message);
   }
   return {
     describe(metadata) {
@@ -93,13 +94,13 @@ function beatInThread(options: StartHeartOptions, onFailure: (reason: string) =>
   });
   thread.unref();
   let isStopping = false;
-  let failure: unknown;
+  let failure: Error | undefined;
   thread.on("message", tell);
   thread.on("error", (error) => {
-    failure = error;
+    failure = toError(error);
   });
   thread.on("exit", (code) => {
-    if (!isStopping) onFailure(failure ? String(failure) : `it ended with ${code}`);
+    if (!isStopping) onFailure(failure?.message ?? `it ended with ${code}`);
   });
   const order = (what: HeartOrder): void => thread.postMessage(what);
   return {

@@ -1,10 +1,12 @@
 import { clientDatabase, type Database } from "../db/database.ts";
+import { isAway } from "../db/sqlstate.ts";
 import { failJobs } from "../db/statements/fail-jobs.ts";
 import {
   buryWorkers,
   type DeadWorkerRow,
   findDeadWorkers,
   forgetFormerWorkers,
+  limitSweep,
   lockSweep,
   readHeldJobs,
   recoverJobs,
@@ -72,6 +74,10 @@ export interface SweepResult {
   readonly recoveredCount: number;
 }
 
+/** How long the server waits for our next word; hooks may need a while for many jobs. */
+const patienceMs = 30_000;
+const patienceWithHooksMs = 10 * 60_000;
+
 /** Takes jobs and queues from dead workers: all of it, or nothing, and never two sweeps of a schema at once. */
 export async function sweep(database: Database, options: SweepOptions): Promise<SweepResult> {
   const { hooks, sweeperId, dryRun } = options;
@@ -80,11 +86,13 @@ export async function sweep(database: Database, options: SweepOptions): Promise<
     const tx = clientDatabase(client, { schema: database.schema, preparedStatements: false });
     await client.query("begin");
     try {
+      await tx.run(limitSweep, { idleMs: hooks.jobRecovery ? patienceWithHooksMs : patienceMs });
       const swept = await sweepInside(tx, options, interrupted);
       await client.query(dryRun ? "rollback" : "commit");
       return swept;
     } catch (error) {
-      await client.query("rollback").catch(() => undefined);
+      // A connection that is gone takes the transaction with it, and would only keep us waiting.
+      if (!isAway(error)) await client.query("rollback").catch(() => undefined);
       throw error;
     }
   });

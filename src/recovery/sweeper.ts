@@ -18,12 +18,16 @@ export interface SweeperOptions {
 
 /** A fleet that starts together should not sweep together. */
 const firstSweepWithinMs = 1_000;
+/** When this much later than planned, the database was away, or we were. */
+const missedMs = 5_000;
 
 /** Looks for dead workers: often for those whose line broke, which is cheap, and every `sweepInterval` for all. */
 export class Sweeper {
   readonly #options: SweeperOptions;
   readonly #watchMs: number;
   #sweepAt: number;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #wellSince = 0;
   #isInTrouble = false;
 
   constructor(options: SweeperOptions) {
@@ -51,10 +55,19 @@ export class Sweeper {
   async #look(): Promise<number> {
     const { database, settings } = this.#options;
     const [row] = await database.run(watchLines, { graceMs: settings.crashGrace });
+    this.#judgeSilence();
     const deadInMs = row?.dead_in_ms ?? Number.POSITIVE_INFINITY;
     const isFull = Date.now() >= this.#sweepAt && (await this.#isOurTurn());
     if (isFull || deadInMs <= 0) await this.#sweep(isFull);
     return deadInMs > 0 ? deadInMs : this.#watchMs;
+  }
+
+  /** Silence means nothing while nobody could be heard: after an outage of the database everybody gets time to beat again. */
+  #judgeSilence(): void {
+    const now = Date.now();
+    if (now - this.#lookedAt > this.#watchMs + missedMs) this.#wellSince = now;
+    this.#lookedAt = now;
+    this.#sweepAt = Math.max(this.#sweepAt, this.#wellSince + 2 * this.#options.settings.heartbeatInterval);
   }
 
   /** Of many processes one does the full sweep, and the others leave it at that. */

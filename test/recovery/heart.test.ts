@@ -144,6 +144,33 @@ test("a worker that was buried alive takes a new id and goes on", async () => {
   await until(async () => (await database.jobs()).every(({ id }) => !ids.includes(id)));
 });
 
+test("a claim that was under way when its worker was buried is given back, and the job runs once", async () => {
+  const database = await freshDatabase();
+  const owners: unknown[] = [];
+  const { lines } = await start(database, {
+    taskList: { task: (_payload, { job }) => void owners.push(job.locked_by) },
+  });
+  const [before] = await until(async () => (await registered(database)).length === 1 && (await registered(database)));
+  // Claims wait in the database until we let them go on.
+  await database.pool.query(`
+    create function wait() returns trigger language plpgsql as 'begin perform pg_advisory_xact_lock_shared(42); return new; end';
+    create trigger wait before update on graphile_worker._private_jobs for each row
+      when (new.locked_by is not null) execute function wait();`);
+  const brake = await database.pool.connect();
+  onTestFinished(() => brake.release());
+  await brake.query("select pg_advisory_lock(42)");
+  const id = await addJob(database, "task", {}, { queue: "q" });
+  await until(
+    async () => (await database.query(`select ${advisoryLocks} and objid = 42 and not granted`)).length === 1,
+  );
+  await database.query("delete from graphile_worker._private_workers");
+  await until(() => lines.some(({ message }) => /taken for dead/.test(message)));
+  await brake.query("select pg_advisory_unlock(42)");
+  await until(async () => (await database.job(id)) === undefined);
+  expect(owners).toEqual(await registered(database));
+  expect(owners).not.toContain(before);
+});
+
 test("a breaking change of the schema is noticed at the next beat, even where notifications are not heard", async () => {
   const database = await freshDatabase();
   const { runner, lines } = await start(database, { useNotifications: false });

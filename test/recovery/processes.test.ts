@@ -207,6 +207,33 @@ test("a worker that the network swallows loses its job to others, and is fenced 
   await gone(database, id);
 }, 60_000);
 
+test("when the database was away for everybody, nobody is taken for dead", async () => {
+  const database = await freshDatabase();
+  const proxy = await startProxy(database.url);
+  const recovery = { ...quickly, sweepThreshold: 2_000, heartbeatInterval: 1_000, crashGrace: 8_000 };
+  const workers = [
+    await startRecovering(database, { connectionString: proxy.url, recovery }),
+    await startRecovering(database, { connectionString: proxy.url, recovery }),
+  ] as const;
+  const ids = [await addJob(database, "hold"), await addJob(database, "hold")];
+  await until(() => workers.every((worker) => worker.started().length === 1));
+  await linesHeld(database, 2);
+  const before = await registered(database);
+  const silent = (longer: string): Promise<unknown[]> =>
+    database.query(
+      `select from graphile_worker._private_workers where last_heartbeat_at < now() - interval '${longer}'`,
+    );
+
+  proxy.blackhole();
+  await until(async () => (await silent("9 s")).length === 2);
+  proxy.restore();
+  await until(async () => (await silent("2 s")).length === 0, { what: "both give signs of life again" });
+  for (const worker of workers) worker.send("let go");
+  await gone(database, ...ids);
+  expect(await registered(database)).toEqual(before);
+  expect(workers.flatMap((worker) => worker.started()).toSorted()).toEqual(ids.toSorted());
+}, 90_000);
+
 test("a job that kills its worker time after time is failed for good, and takes no innocent job with it", async () => {
   const database = await freshDatabase();
   const ahead = { preset: { worker: { localQueue: { size: 20 } } } };

@@ -1,10 +1,14 @@
 import type { Job } from "../../job.ts";
-import { statement } from "../statement.ts";
+import { shortPatienceMs, statement } from "../statement.ts";
 import { jobColumns } from "./job-columns.ts";
+
+/** These may have to look at all jobs. */
+const longPatienceMs = 5 * 60_000;
 
 /** Gives a row if no full sweep was begun by anybody within the time; then this one is ours. */
 export const takeSweepTurn = statement<{ withinMs: number }, object>({
   name: "take_sweep_turn",
+  patienceMs: shortPatienceMs,
   values: ({ withinMs }) => [withinMs],
   text: `
     insert into graphile_worker._hathi_sweeps as sweep (id, swept_at) values (true, now())
@@ -13,9 +17,18 @@ export const takeSweepTurn = statement<{ withinMs: number }, object>({
     returning id`,
 });
 
+/** Should the sweeper vanish from the net, the server ends its sweep after this long without a word, and others may sweep. */
+export const limitSweep = statement<{ idleMs: number }, object>({
+  name: "limit_sweep",
+  patienceMs: shortPatienceMs,
+  values: ({ idleMs }) => [String(idleMs)],
+  text: "select set_config('idle_in_transaction_session_timeout', $1::text, true)",
+});
+
 /** One sweep at a time in a schema; the lock ends with the transaction. */
 export const lockSweep = statement<{ schema: string }, { readonly is_locked: boolean }>({
   name: "lock_sweep",
+  patienceMs: shortPatienceMs,
   values: ({ schema }) => [`hathi sweep ${schema}`],
   text: "select pg_try_advisory_xact_lock(hashtextextended($1::text, 0)) as is_locked",
 });
@@ -39,6 +52,7 @@ export const findDeadWorkers = statement<
   DeadWorkerRow
 >({
   name: "find_dead_workers",
+  patienceMs: longPatienceMs,
   values: ({ thresholdMs, resilience, resilientFlags, graceMs, withOrphans }) => [
     thresholdMs,
     resilience,
@@ -57,6 +71,7 @@ export const findDeadWorkers = statement<
 /** The jobs that workers hold. */
 export const readHeldJobs = statement<{ workerIds: readonly string[] }, Job>({
   name: "read_held_jobs",
+  patienceMs: longPatienceMs,
   values: ({ workerIds }) => [workerIds],
   text: `
     select ${jobColumns}, task.identifier as task_identifier
@@ -72,6 +87,7 @@ export const recoverJobs = statement<
   { readonly id: string; readonly worker_id: string; readonly is_suspect: boolean; readonly task_identifier: string }
 >({
   name: "recover_jobs",
+  patienceMs: longPatienceMs,
   values: ({ workerIds, delayMs, maxCrashes, kept }) => [workerIds, delayMs, maxCrashes, kept],
   text: `
     select recovered.job_id::text as id, recovered.worker_id, recovered.is_suspect, task.identifier as task_identifier
@@ -86,6 +102,7 @@ export const recoverJobs = statement<
 /** What a hook decided about a job that was just recovered. */
 export const rescheduleRecovered = statement<{ id: string; runAt: Date; attempts: number | null }, object>({
   name: "reschedule_recovered",
+  patienceMs: shortPatienceMs,
   values: ({ id, runAt, attempts }) => [id, runAt, attempts],
   text: `
     update graphile_worker._private_jobs
@@ -96,6 +113,7 @@ export const rescheduleRecovered = statement<{ id: string; runAt: Date; attempts
 
 export const buryWorkers = statement<{ workerIds: readonly string[] }, object>({
   name: "bury_workers",
+  patienceMs: shortPatienceMs,
   values: ({ workerIds }) => [workerIds],
   text: "select from graphile_worker.delete_stale_workers($1::text[])",
 });
@@ -103,6 +121,7 @@ export const buryWorkers = statement<{ workerIds: readonly string[] }, object>({
 /** Forgets workers that left long ago and hold nothing. */
 export const forgetFormerWorkers = statement<Record<string, never>, object>({
   name: "forget_former_workers",
+  patienceMs: longPatienceMs,
   values: () => [],
   text: `
     delete from graphile_worker._hathi_former_workers as former

@@ -1,4 +1,4 @@
-import { statement } from "../statement.ts";
+import { shortPatienceMs, statement } from "../statement.ts";
 
 /** Holds a worker's lock for as long as this connection lives; waits while somebody is looking whether it is held. */
 export const lockLine = statement<{ id: string }, object>({
@@ -33,6 +33,7 @@ export const withdrawLine = statement<{ id: string }, object>({
 /** Notes which lines are lost; gives when the first of them is to count as dead. Null: none is lost. */
 export const watchLines = statement<{ graceMs: number }, { readonly dead_in_ms: number | null }>({
   name: "watch_lines",
+  patienceMs: shortPatienceMs,
   values: ({ graceMs }) => [graceMs],
   text: "select graphile_worker._hathi_watch_lines($1::double precision * interval '1 millisecond') as dead_in_ms",
 });
