@@ -12,7 +12,7 @@ test("without a word about the database the error names the ways out", () => {
   const { logger } = rememberingLogger();
   const hold = () => holdPool({ ...base, logger }, {});
   expect(hold).toThrow(ConfigError);
-  expect(hold).toThrow(/'connectionString' or 'pgPool'.*DATABASE_URL.*PGDATABASE/);
+  expect(hold).toThrow(/`connectionString`.*DATABASE_URL.*PGDATABASE/);
 });
 
 test("something that is no pool is refused", () => {
