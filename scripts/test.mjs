@@ -11,7 +11,9 @@ const isMatrix = given.includes("--matrix");
 const filters = given.filter((argument) => argument !== "--matrix");
 
 for (const name of ["compat", "orms", "postgres", "testing"]) installPrivate(join(root, "test", name));
-installPgBouncer();
+installPrivate(join(root, "examples", "frameworks"));
+installProgram("pgbouncer", "PgBouncer");
+installProgram("redis-server", "Redis");
 run("node", ["scripts/build.mjs"]);
 run("node", ["scripts/check.mjs"]);
 run("npx", ["--no-install", "vitest", "run", ...filters]);
@@ -31,14 +33,14 @@ function installPrivate(folder) {
   run("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"], {}, folder);
 }
 
-/** One test needs the real program; where it cannot be had, that test says so and is left out. */
-function installPgBouncer() {
+/** One test each needs the real program; where it cannot be had, that test says so and is left out. */
+function installProgram(program, name) {
   const succeeds = (command, ...args) => spawnSync(command, args, { stdio: "ignore" }).status === 0;
-  const isThere = () => ["pgbouncer", "/usr/sbin/pgbouncer"].some((program) => succeeds(program, "--version"));
+  const isThere = () => [program, `/usr/sbin/${program}`].some((path) => succeeds(path, "--version"));
   if (isThere() || process.getuid?.() !== 0 || !succeeds("apt-get", "--version")) return;
-  const install = () => succeeds("apt-get", "install", "-y", "--no-install-recommends", "pgbouncer");
+  const install = () => succeeds("apt-get", "install", "-y", "--no-install-recommends", program);
   if (!install() && succeeds("apt-get", "update")) install();
-  if (!isThere()) console.log("PgBouncer could not be installed; what is said about it is not tested.");
+  if (!isThere()) console.log(`${name} could not be installed; what is said about it is not tested.`);
 }
 
 function run(command, args, environment = {}, cwd = root) {
