@@ -56,43 +56,76 @@ interface CronEvent {
 
 /** Everything an observer can hear, and what it is told. Each payload also carries `ctx`. */
 export interface HathiEventMap {
+  /** A pool was made; it is about to look for work. */
   "pool:create": PoolEvent;
+  /** A connection for LISTEN is being made, after so many failed attempts. */
   "pool:listen:connecting": PoolEvent & { attempts: number };
+  /** That connection is there. */
   "pool:listen:success": PoolEvent & { client: PoolClient };
+  /** It could not be made, or broke; it is made again. */
   "pool:listen:error": PoolEvent & { error: unknown };
+  /** The database said that there may be work. */
   "pool:listen:notification": PoolEvent & { message: Notification; client: PoolClient };
+  /** The LISTEN connection was given up. */
   "pool:listen:release": PoolEvent & { client: PoolClient };
+  /** The pool cannot keep its promises any more and stops; `action` says what it was doing. */
   "pool:fatalError": PoolEvent & { error: unknown; action: string };
+  /** The pool has ended. */
   "pool:release": ShutdownEvent;
+  /** No more jobs are claimed; those that run may end. */
   "pool:gracefulShutdown": ShutdownEvent & { message: string };
+  /** That failed, so a forceful shutdown follows. */
   "pool:gracefulShutdown:error": ShutdownEvent & { error: unknown };
+  /** Never emitted; kept so that listeners written for Graphile Worker compile. */
   "pool:gracefulShutdown:workerError": ShutdownEvent & { error: unknown; job: Job | null };
+  /** All running jobs have ended, and it is written how. */
   "pool:gracefulShutdown:complete": ShutdownEvent;
+  /** Nothing is waited for: jobs that run are failed and unlocked. */
   "pool:forcefulShutdown": ShutdownEvent & { message: string };
+  /** Some of that could not be written. */
   "pool:forcefulShutdown:error": ShutdownEvent & { error: unknown };
+  /** It is written. */
   "pool:forcefulShutdown:complete": ShutdownEvent;
+  /** The local queue is set up; only with the option `localQueue`, as all of these. */
   "localQueue:init": LocalQueueEvent;
+  /** Its mode changed. */
   "localQueue:setMode": LocalQueueEvent & { oldMode: LocalQueueMode; newMode: LocalQueueMode };
+  /** A claim found little, so the next one is held back. */
   "localQueue:refetchDelay:start": LocalQueueEvent & {
     jobCount: number;
     threshold: number;
     delayMs: number;
     abortThreshold: number;
   };
+  /** Enough new jobs were announced to end the delay early. */
   "localQueue:refetchDelay:abort": LocalQueueEvent & { count: number; abortThreshold: number };
+  /** The delay is over. */
   "localQueue:refetchDelay:expired": LocalQueueEvent;
+  /** A claim has answered. */
   "localQueue:getJobs:complete": LocalQueueEvent & { jobs: readonly Job[] };
+  /** Jobs that waited too long were given back. */
   "localQueue:returnJobs": LocalQueueEvent & { jobs: readonly Job[] };
+  /** A slot was made. */
   "worker:create": WorkerEvent & { tasks: TaskList };
+  /** A slot takes no further job. */
   "worker:release": WorkerEvent;
+  /** A slot has ended. */
   "worker:stop": WorkerEvent & { error?: unknown };
+  /** The pool looks for work; one event for each free slot. */
   "worker:getJob:start": WorkerEvent;
+  /** That look failed; it is repeated. */
   "worker:getJob:error": WorkerEvent & { error: unknown };
+  /** It found less than there were free slots. */
   "worker:getJob:empty": WorkerEvent;
+  /** It could not be written how a job ended. */
   "worker:fatalError": WorkerEvent & { error: unknown; jobError: Error | null };
+  /** The task is about to be called. */
   "job:start": JobEvent;
+  /** The task returned; the database does not know yet. */
   "job:success": JobEvent & { durationMs: number };
+  /** The task threw; the database does not know yet. */
   "job:error": JobErrorEvent;
+  /** The same, on the last attempt. */
   "job:failed": JobErrorEvent;
   /** The database knows how the job ended. */
   "job:complete": JobEvent & { error: Error | null; durationMs: number };
@@ -100,18 +133,31 @@ export interface HathiEventMap {
   "job:interrupted": JobEvent & { reason: string };
   /** The job was no longer ours when its end was written; nothing was changed. */
   "job:lost": JobEvent & { error: Error | null };
+  /** Recurring jobs are about to be scheduled; missed runs come first. */
   "cron:starting": CronEvent & { start: Date };
+  /** Missed runs are made up for; from here on, runs are scheduled when they are due. */
   "cron:started": CronEvent & { start: Date };
+  /** These missed runs are about to be added. */
   "cron:backfill": CronEvent & { itemsToBackfill: JobAndCronIdentifierWithDetails[]; timestamp: string };
+  /** A timer fired early; the tick waits. */
   "cron:prematureTimer": CronEvent & { currentTimestamp: number; expectedTimestamp: number };
+  /** A timer fired late, in another minute than it should have. */
   "cron:overdueTimer": CronEvent & { currentTimestamp: number; expectedTimestamp: number };
+  /** These runs are about to be added. */
   "cron:schedule": CronEvent & { timestamp: number; jobsAndIdentifiers: JobAndCronIdentifier[] };
+  /** They were added, by this process or by another one. */
   "cron:scheduled": CronEvent & { timestamp: number; jobsAndIdentifiers: JobAndCronIdentifier[] };
+  /** Locks older than four hours are about to be looked for. */
   "resetLocked:started": PoolEvent;
+  /** They are free; the next look is in `delay` milliseconds, or never. */
   "resetLocked:success": PoolEvent & { delay: number | null };
+  /** That failed; it is repeated after `delay` milliseconds. */
   "resetLocked:failure": PoolEvent & { error: Error; delay: number | null };
+  /** A signal asked the process to stop. */
   gracefulShutdown: { signal: NodeJS.Signals };
+  /** A second signal asked it to stop at once. */
   forcefulShutdown: { signal: NodeJS.Signals };
+  /** `runner.stop()` or `runner.kill()` was called. */
   stop: object;
 }
 

@@ -18,6 +18,7 @@ export interface LocalQueueOptions {
   size: number;
   /** Milliseconds a claimed job may wait before it is given back. */
   ttl?: number;
+  /** Holds back the next claim after one that found little. */
   refetchDelay?: RefetchDelayOptions;
 }
 
