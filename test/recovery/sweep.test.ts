@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { recoveryDefaults } from "../../src/config/defaults.ts";
 import { poolDatabase } from "../../src/db/database.ts";
+import { migrate } from "../../src/db/migrate.ts";
 import { type SweepOptions, type SweepResult, sweep } from "../../src/recovery/sweep.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { addJob } from "./worker-process.ts";
@@ -339,4 +340,20 @@ test("the functions of the Rust port work on the same tables, and steal from nob
   expect(await db.query("select worker_id from graphile_worker.list_orphan_locked_workers('1 s')")).toEqual([
     { worker_id: "rust" },
   ]);
+});
+
+test("everything works in a schema whose name looks like parameters", async () => {
+  const schema = 'odd "name" $&';
+  const db = await freshDatabase({ migrated: false, schema });
+  const client = await db.pool.connect();
+  try {
+    await migrate({ client, schema });
+  } finally {
+    client.release();
+  }
+  await worker(db, "dead", 1_000);
+  const id = await held(db, "dead", "task", {}, { queue: "q" });
+  expect(await sweepIn(db)).toMatchObject({ workerIds: ["dead"], jobs: [{ id, task: "task" }] });
+  expect(await db.job(id)).toMatchObject({ locked_by: null, attempts: 0 });
+  expect(await db.query("select id from graphile_worker._hathi_former_workers")).toEqual([{ id: "dead" }]);
 });
