@@ -311,9 +311,7 @@ declare
   piece record;
   from_run_at timestamptz;
   from_id bigint;
-  mark_run_at timestamptz;
-  mark_id bigint;
-  is_marked boolean;
+  has_seen_queues boolean := false;
   nth integer;
   share integer;
   heads record;
@@ -340,9 +338,6 @@ begin
     nth := array_position(floor_priorities, level::smallint);
     from_run_at := coalesce(floor_run_ats[nth], '-infinity');
     from_id := coalesce(floor_ids[nth], 0);
-    mark_run_at := from_run_at;
-    mark_id := from_id;
-    is_marked := false;
     size := room;
 
     loop
@@ -356,24 +351,39 @@ begin
         array_agg(head.ctid) filter (where head.fits) as rows,
         array_agg(head.job_queue_id) filter (where head.fits) as row_queues,
         coalesce(bool_or(head.job_queue_id is not null) filter (where head.fits), false) as has_queues,
-        coalesce(bool_or(head.job_queue_id = any (refused)), false) as has_blocked
+        array_agg(head.job_queue_id) filter (where head.blocked) as blocked
       into piece
       from (
-        select job.ctid, job.id, job.run_at, job.job_queue_id,
-          job.task_id = any (task_ids)
-            and (job.job_queue_id is null or job.job_queue_id <> all (refused))
-            and (forbidden is null or (job.flags ?| forbidden) is not true)
-            and (accepted is null or (job.flags ?| accepted) is true) as fits
-        from graphile_worker._private_jobs as job
-        where job.is_available
-          and job.priority = level
-          and job.run_at <= instant
-          and (job.run_at, job.id) > (from_run_at, from_id)
-        order by job.run_at, job.id
-        limit size
+        select line.*, line.suits and not line.blocked as fits
+        from (
+          select job.ctid, job.id, job.run_at, job.job_queue_id,
+            job.task_id = any (task_ids)
+              and (forbidden is null or (job.flags ?| forbidden) is not true)
+              and (accepted is null or (job.flags ?| accepted) is true) as suits,
+            -- Jobs of a queue keep their order. So its state is asked here and not later: if it is let go while we look, it may
+            -- have got jobs back that we did not see, and those come first. They may also lie behind the marks.
+            case
+              when job.job_queue_id is null then false
+              when job.job_queue_id = any (refused) or cardinality(floor_priorities) > 0 then true
+              else not exists (
+                select from graphile_worker._private_job_queues as queue
+                where queue.id = job.job_queue_id and queue.is_available
+              )
+            end as blocked
+          from graphile_worker._private_jobs as job
+          where job.is_available
+            and job.priority = level
+            and job.run_at <= instant
+            and (job.run_at, job.id) > (from_run_at, from_id)
+          order by job.run_at, job.id
+          limit size
+        ) as line
       ) as head;
       exit when piece.seen = 0;
 
+      if piece.blocked is not null then
+        refused := refused || array(select unnest(piece.blocked) except select unnest(refused));
+      end if;
       locked := '{}';
       excluded := 0;
       if piece.has_queues then
@@ -398,8 +408,7 @@ begin
         ) as job;
       end if;
       taken := taken || locked;
-      -- Jobs of a queue keep their order: where one had to be passed over, the next look comes back to it.
-      is_marked := is_marked or piece.has_blocked or has_passed_over;
+      has_seen_queues := has_seen_queues or piece.has_queues or piece.blocked is not null;
       -- Rows that others are just taking are gone in a moment; only those that are not for us make going on pointless.
       fit := coalesce(cardinality(piece.rows), 0);
       spare := spare - (piece.seen - fit) - excluded;
@@ -407,15 +416,11 @@ begin
       room := room - cardinality(locked);
       from_run_at := coalesce(piece.cut_run_at, piece.last_run_at);
       from_id := coalesce(piece.cut_id, piece.last_id);
-      if not is_marked then
-        mark_run_at := from_run_at;
-        mark_id := from_id;
-      end if;
       polluted := spare < 0;
       exit when room <= 0 or (piece.seen < size and piece.cut_id is null) or polluted or missed > max_missed;
       size := least(size * 2, 2000);
     end loop;
-    marks := marks || json_build_array(level, mark_run_at::text, mark_id::text);
+    marks := marks || json_build_array(level, from_run_at::text, from_id::text);
   end loop;
 
   if room > 0 and (off_order or polluted) then
@@ -580,7 +585,9 @@ begin
     end if;
   end if;
 
-  reached := array_to_json(marks)::text;
+  if not has_seen_queues then
+    reached := array_to_json(marks)::text;
+  end if;
 
   if room > 0 then
     -- Somebody holds the row of a queue, but not the queue: a claim in progress. Worth another look very soon.
@@ -822,6 +829,23 @@ begin
       and candidate.task_id = any (task_ids)
     for update of candidate skip locked
   ) as job;
+
+  -- A job that could not be locked may have been claimed and given back since it was read: what comes after it in its queue
+  -- must wait for it.
+  if cardinality(locked) < least(room, cardinality(wanted.rows)) then
+    locked := array(
+      select entry.tid
+      from (
+        select entry.tid, entry.queue_id, entry.is_locked,
+          bool_and(entry.is_locked) over (partition by entry.queue_id order by entry.position) as is_unbroken
+        from (
+          select tid, queue_id, position, tid = any (locked) as is_locked
+          from unnest(wanted.rows[1:room], wanted.queues[1:room]) with ordinality as entry (tid, queue_id, position)
+        ) as entry
+      ) as entry
+      where entry.is_locked and (entry.queue_id is null or entry.is_unbroken)
+    );
+  end if;
 
   -- A queue that gave all that was wanted of it, or of which a job was passed over, gives nothing more: what comes later in
   -- line must not overtake what was left. Sets are compared by grouping, since each with each would cost more than the locks.

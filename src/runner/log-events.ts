@@ -8,7 +8,11 @@ type Log = { [Name in keyof HathiEventMap]?: (payload: HathiEventMap[Name]) => v
 export function logEvents(emit: Emit, logger: Logger, taskNames: () => readonly string[]): Emit {
   const log = makeLog(logger, taskNames);
   const logged: Emit = (name, payload) => {
-    log[name]?.(payload);
+    try {
+      log[name]?.(payload);
+    } catch {
+      // A logger that fails must not take a job with it, and there is nowhere to say so.
+    }
     emit(name, payload);
   };
   logged.heard = (name) => emit.heard(name);

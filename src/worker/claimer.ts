@@ -46,7 +46,7 @@ const quietRestMs = 15;
 const offOrderMs = 1_000;
 /** A run that is to end when the work is done does not wait for ever for a database, or for others to let go. */
 const maxErrorsWhenOnce = 8;
-const maxContendedWhenOnce = 50;
+const maxContendedWhenOnce = 10;
 /** Node's timers fire at once when asked for more. */
 const maxTimerMs = 2 ** 31 - 1;
 /** A full look is made again when this many times its own cost has gone by. */
@@ -114,14 +114,13 @@ export class Claimer {
   /** Claims until a look finds nothing and `isQuiet` says that nothing more can come of what runs. */
   async runUntilEmpty(signal: AbortSignal, isQuiet: () => boolean): Promise<void> {
     this.#isOnce = true;
-    for (let contended = 0; !signal.aborted; ) {
+    while (!signal.aborted) {
       if (Date.now() >= this.#options.strays.lookAt) await this.#lookForStrays();
       const room = this.#isHungry ? this.#options.room() : null;
       if (room) {
         await this.#claim(room);
         if (this.#errors > maxErrorsWhenOnce || (this.#errors > 0 && !willPass(this.#error))) throw this.#error;
-      } else if (this.#errors > 0 || (this.#isContended && contended < maxContendedWhenOnce)) {
-        contended++;
+      } else if (this.#errors > 0 || (this.#isContended && this.#contentions < maxContendedWhenOnce)) {
         await this.#rest(this.#lookAt - Date.now(), signal);
         this.#isHungry = true;
       } else if (isQuiet()) {
@@ -179,7 +178,7 @@ export class Claimer {
       const jobs = rows.map((row) => claimedJob(row, nameById.get(row[2])!, poolId, lockedAt));
 
       const isFull = jobs.length >= room.jobs;
-      if (isFull && result) this.#remember(JSON.parse(result.reached), marks);
+      if (isFull && result?.reached) this.#remember(JSON.parse(result.reached), marks);
       else this.#marks = [];
       if (result?.polluted) this.#offOrderUntil = now + offOrderMs;
       // Behind the marks there may be more: jobs that were passed over, or that came in after the last full look.

@@ -87,7 +87,7 @@ export interface PoolOptions {
 }
 
 /** Nothing is claimed before `register` has succeeded, and `deregister` comes when nothing is held any more. */
-export interface Lifeline {
+interface Lifeline {
   register(taskNames: readonly string[]): Promise<void>;
   deregister(): Promise<void>;
 }
@@ -451,8 +451,10 @@ export class Pool implements WorkerPool {
   }
 
   #surely<Kind extends Outcome["kind"]>(write: Write<Kind>): Write<Kind> {
-    return (endings) =>
-      persist(
+    return async (endings) => {
+      // A queue must not be released before its jobs that we held are back in line, or later ones would overtake them.
+      await this.#returning;
+      return persist(
         async (mayBeDone) => {
           const lost = await write(endings);
           // A job that is not ours any more after a try that may have gone through was most likely settled by that.
@@ -461,6 +463,7 @@ export class Pool implements WorkerPool {
         this.#outage,
         this.#giveUp.signal,
       );
+    };
   }
 
   async #write(
@@ -469,6 +472,7 @@ export class Pool implements WorkerPool {
     delayMs: number | null,
     reason: string | null,
   ): Promise<Set<string>> {
+    await this.#returning; // as above
     const params = { poolId: jobs[0]!.locked_by!, jobIds: jobs.map(({ id }) => id), queueIds, delayMs, reason };
     const [row] = await persist(
       // If an earlier try went through unheard, we may hold the same jobs again by now: whoever looks for strays knows.

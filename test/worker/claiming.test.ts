@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { runOnce } from "../../src/runner/run.ts";
 import { freshDatabase } from "../support/database.ts";
 import { until } from "../support/wait.ts";
@@ -121,14 +121,24 @@ test("a failed job is tried again when its back-off is over, though the next pol
   expect(tries).toBe(2);
 });
 
-test("with useNodeTime the clock of this process decides what is due", async () => {
+test.each([
+  ["with useNodeTime the clock of this process decides what is due", true],
+  ["without useNodeTime the clock of the database decides what is due", false],
+])("%s", async (_name, useNodeTime) => {
   const db = await freshDatabase();
-  const { nth, runner } = await startWorker(db, { t: () => undefined }, { useNodeTime: true });
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  const { runner, completed, nth } = await startWorker(db, { t: () => undefined }, { useNodeTime });
   const job = await runner.addJob("t", {});
-  expect(Math.abs(job.run_at.getTime() - Date.now())).toBeLessThan(60_000);
-  const { job: claimed } = await nth("job:start");
-  expect(claimed.run_at).toEqual(job.run_at);
-  await nth("job:complete");
+  await completed(1);
+  const [row] = await db.query<{ ahead: number }>("select extract(epoch from $1 - now())::int as ahead", [job.run_at]);
+  if (useNodeTime) expect(row!.ahead).toBeGreaterThan(3_000);
+  else expect(row!.ahead).toBeLessThan(60);
+  await db.query("select graphile_worker.add_job('t', run_at => now() + interval '30 minutes')");
+  if (useNodeTime) await completed(2);
+  else await nth("worker:getJob:empty", 3);
+  await runner.stop();
+  expect(await db.jobs()).toHaveLength(useNodeTime ? 0 : 1);
 });
 
 test("polling finds jobs where nobody is told of them", async () => {

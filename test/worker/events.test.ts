@@ -1,6 +1,7 @@
 import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
 import type { WorkerEvents } from "../../src/events.ts";
+import { Logger } from "../../src/logger.ts";
 import { runOnce } from "../../src/runner/run.ts";
 import { freshDatabase } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
@@ -229,4 +230,25 @@ test("what happens to jobs is said in the log", async () => {
     found("error", new RegExp(`^Failed task ${bad.id} \\(bad, \\d+\\.\\d\\dms, attempt 1 of 25\\) with error 'oh no'`)),
   ).toBe(true);
   expect(found("info", /^Worker connected and looking for jobs\.\.\. \(task names: 'good', 'bad'\)$/)).toBe(true);
+});
+
+test("a logger that throws changes nothing", async () => {
+  const db = await freshDatabase();
+  const logger = new Logger(() => () => {
+    throw new Error("bad logger");
+  });
+  const { runner, completed } = await startWorker(
+    db,
+    {
+      good: () => undefined,
+      bad: () => {
+        throw new Error("no");
+      },
+    },
+    { logger },
+  );
+  await runner.addJob("good", {});
+  await runner.addJob("bad", {});
+  await completed(2);
+  await runner.stop();
 });

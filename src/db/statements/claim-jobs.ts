@@ -44,7 +44,8 @@ export interface ClaimResultRow {
   readonly jobs: string | null;
   /** When the next known job falls due, if fewer were found than wanted. */
   readonly due_in_ms: number | null;
-  readonly reached: string;
+  /** JSON text of `Mark[]`; null where named queues were met, whose jobs could come back behind a mark. */
+  readonly reached: string | null;
   readonly polluted: boolean;
   readonly contended: boolean;
 }
