@@ -6,6 +6,9 @@ const signals: readonly NodeJS.Signals[] = ["SIGUSR2", "SIGINT", "SIGTERM", "SIG
 /** A second signal within this time is taken for an echo of the first (terminals and process managers send several). */
 const echoMs = 5_000;
 
+/** How long a drained process may take to end by itself. */
+const tidyMs = 1_000;
+
 interface Member {
   readonly pool: WorkerPool;
   readonly emit: Emit;
@@ -58,11 +61,12 @@ function onSignal(signal: NodeJS.Signals): void {
   const pools = [...members];
   for (const { emit, logger } of pools) {
     emit(name, { signal });
-    logger.error(
-      isFirst
-        ? `Received '${signal}'; attempting global graceful shutdown... (all termination signals will be ignored for the next ${echoMs / 1000} seconds)`
-        : `Received '${signal}' again; attempting global forceful shutdown...`,
-    );
+    if (isFirst) {
+      const ignored = `(all termination signals will be ignored for the next ${echoMs / 1000} seconds)`;
+      logger.info(`Received '${signal}'; attempting global graceful shutdown... ${ignored}`);
+    } else {
+      logger.error(`Received '${signal}' again; attempting global forceful shutdown...`);
+    }
   }
   const stops = pools.map(({ pool }) =>
     isFirst
@@ -84,6 +88,11 @@ function endProcess(signal: NodeJS.Signals, hasFailed: boolean): void {
     state = "waiting";
     return; // somebody else decides when this process ends
   }
-  if (!hasFailed && (signal === "SIGTERM" || process.pid === 1)) process.exit(process.exitCode ?? 0);
+  if (!hasFailed && (signal === "SIGTERM" || process.pid === 1)) {
+    // By itself, when connections are closed and whoever awaited the runner has tidied up; but soon.
+    process.exitCode ??= 0;
+    setTimeout(() => process.exit(), tidyMs).unref();
+    return;
+  }
   process.kill(process.pid, signal === "SIGPIPE" ? "SIGTERM" : signal);
 }

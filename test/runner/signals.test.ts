@@ -30,6 +30,7 @@ test("SIGTERM drains: the job ends, the row is gone, the exit code is 0, and no 
   expect(await db.jobs()).toMatchObject([{ locked_by: expect.stringMatching(/^pool-/) }]);
   worker.send("end");
   expect(await worker.ended).toBe(0);
+  expect(worker.output()).toMatch(/promise resolved/);
   expect(await db.jobs()).toEqual([]);
 });
 

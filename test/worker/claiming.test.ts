@@ -126,17 +126,18 @@ test.each([
   ["without useNodeTime the clock of the database decides what is due", false],
 ])("%s", async (_name, useNodeTime) => {
   const db = await freshDatabase();
-  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000, shouldAdvanceTime: true });
   onTestFinished(() => void vi.useRealTimers());
-  const { runner, completed, nth } = await startWorker(db, { t: () => undefined }, { useNodeTime });
+  const { runner, completed, nth, of } = await startWorker(db, { t: () => undefined }, { useNodeTime });
   const job = await runner.addJob("t", {});
   await completed(1);
   const [row] = await db.query<{ ahead: number }>("select extract(epoch from $1 - now())::int as ahead", [job.run_at]);
   if (useNodeTime) expect(row!.ahead).toBeGreaterThan(3_000);
   else expect(row!.ahead).toBeLessThan(60);
+  const looks = of("worker:getJob:empty").length;
   await db.query("select graphile_worker.add_job('t', run_at => now() + interval '30 minutes')");
   if (useNodeTime) await completed(2);
-  else await nth("worker:getJob:empty", 3);
+  else await nth("worker:getJob:empty", looks + 1);
   await runner.stop();
   expect(await db.jobs()).toHaveLength(useNodeTime ? 0 : 1);
 });
