@@ -47,7 +47,7 @@ function makeLog(logger: Logger, taskNames: () => readonly string[]): Log {
       logger.warn(`Gave back task ${job.id} (${job.task_identifier}) before its end: ${reason}`, { job }),
     "worker:getJob:error": ({ worker, error }) =>
       logger.scope({ label: "worker", workerId: worker.workerId }).debug(`Failed to acquire job: ${String(error)}`),
-    "pool:gracefulShutdown": ({ message }) => logger.info(message),
+    "pool:gracefulShutdown": ({ message }) => logger.debug(message),
     "pool:forcefulShutdown": ({ message }) => logger.error(message),
     "resetLocked:failure": ({ error }) => logger.error(`Failed to reset stale locks: ${error.message}`, { error }),
   };

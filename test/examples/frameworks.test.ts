@@ -41,14 +41,14 @@ test("Nest: a provider adds a job, and another provider with something injected 
   const { code, stdout, stderr } = await stage.play("frameworks/nest-module/dist/start.js");
   expect(stderr).toBe("");
   expect(stdout).toContain("\nA mail for ada@example.com\n");
-  expect(stdout).toContain("The application shuts down");
   expect(code).toBe(0);
 });
 
-const hasRedis = spawnSync("redis-server", ["--version"]).status === 0;
+const redis = "redis-server";
+const hasRedis = spawnSync(redis, ["--version"]).status === 0;
 
 test("the outbox forwards to BullMQ what was committed, once", async ({ skip }) => {
-  skip(!hasRedis, "redis-server is not installed");
+  skip(!hasRedis, `${redis} is not installed`);
   const { code, stdout, stderr } = await stage.play("frameworks/bullmq-outbox/start.mjs");
   expect(stderr).toBe("");
   expect(stdout).toMatch(/^BullMQ runs outbox-\d+: welcome {"to":"ada@example.com"}$/m);

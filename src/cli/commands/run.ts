@@ -2,6 +2,7 @@ import { access } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Logger } from "../../logger.ts";
 import { compileSharedOptions } from "../../runner/compile.ts";
+import { findCronItems } from "../../runner/cron-items.ts";
 import { openDatabase } from "../../runner/open-database.ts";
 import { runOnce, run as runWorker } from "../../runner/run.ts";
 import { runMigrations } from "../../runner/run-migrations.ts";
@@ -86,6 +87,8 @@ export const run = defineCommand({
         return terminal.print("Cleaned up");
       }
       if (args.once) {
+        // Nothing recurs here, but a crontab with mistakes is better found now than by the next worker.
+        await findCronItems(compileSharedOptions(options));
         signals.handOver();
         await runOnce(options);
       } else {

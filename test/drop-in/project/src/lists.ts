@@ -1,0 +1,28 @@
+import { EventEmitter } from "node:events";
+import { runTaskList, runTaskListOnce, type TaskList, type WorkerEvents, type WorkerUtils } from "graphile-worker";
+import { logger, pool } from "./surroundings.js";
+
+export async function runLists(utils: WorkerUtils): Promise<object> {
+  const ran: string[] = [];
+  const tasks: TaskList = {
+    listed: (payload, { job }) => {
+      ran.push(`${job.task_identifier} ${JSON.stringify(payload)}`);
+    },
+  };
+  await utils.addJob("listed", { once: true });
+  const client = await pool.connect();
+  try {
+    await runTaskListOnce({ logger, noHandleSignals: true }, tasks, client);
+  } finally {
+    client.release();
+  }
+  const events: WorkerEvents = new EventEmitter();
+  const isDone = new Promise<void>((resolve) => events.once("job:complete", () => resolve()));
+  const workers = runTaskList({ logger, noHandleSignals: true, concurrency: 3, events }, tasks, pool);
+  await utils.addJob("listed", { once: false });
+  await isDone;
+  const idShape = workers.id.replace(/[0-9a-f]{18}$/, "…");
+  await workers.gracefulShutdown("enough");
+  await workers.promise;
+  return { ran, idShape };
+}
