@@ -14,6 +14,7 @@ export default defineConfig({
   markdown: {
     languageAlias: { crontab: "sh" },
     anchor: { slugify: slugOf },
+    config: showFileNames,
   },
   themeConfig: {
     logo: "/mark.svg",
@@ -74,3 +75,13 @@ export default defineConfig({
     ],
   },
 });
+
+/** A block that stands for a file (```js [add.mjs]) says so above it. */
+function showFileNames(md) {
+  const { fence } = md.renderer.rules;
+  md.renderer.rules.fence = (tokens, index, ...rest) => {
+    const [, name] = /\[(.+?)\]/.exec(tokens[index].info) ?? [];
+    const title = name === undefined ? "" : `<p class="file-name">${md.utils.escapeHtml(name)}</p>`;
+    return title + fence(tokens, index, ...rest);
+  };
+}
