@@ -558,12 +558,13 @@ begin
     select
       '[' || string_agg(
         -- Written out by hand: json_build_array looks up the type of every value of every row, which costs several times more.
-        -- Times are text, since they may be infinite.
+        -- JSON has no infinite numbers, so an infinite time becomes one that is far out of range.
         concat(
           '["', claimed.id, '",', coalesce(claimed.job_queue_id::text, 'null'), ',', claimed.task_id, ',', claimed.payload, ',',
-          claimed.priority, ',"', date_part('epoch', claimed.run_at), '",', claimed.attempts, ',', claimed.max_attempts, ',',
-          case when claimed.last_error is null then 'null' else to_json(claimed.last_error)::text end, ',"',
-          date_part('epoch', claimed.created_at), '","', date_part('epoch', claimed.updated_at), '",',
+          claimed.priority, ',', least(greatest(date_part('epoch', claimed.run_at), -1e15), 1e15), ',', claimed.attempts, ',', claimed.max_attempts, ',',
+          case when claimed.last_error is null then 'null' else to_json(claimed.last_error)::text end, ',',
+          least(greatest(date_part('epoch', claimed.created_at), -1e15), 1e15), ',',
+          least(greatest(date_part('epoch', claimed.updated_at), -1e15), 1e15), ',',
           case when claimed.key is null then 'null' else to_json(claimed.key)::text end, ',', claimed.revision, ',',
           coalesce(claimed.flags::text, 'null'), ']'
         ),

@@ -3,10 +3,9 @@ import type { Job } from "../job.ts";
 import { hideTraces } from "../trace-context.ts";
 
 /** Whole milliseconds, as the driver gives them; the half microsecond makes up for what floating point loses. */
-function toDate(secondsText: string): Date {
-  const seconds = Number(secondsText);
+function toDate(seconds: number): Date {
   // The driver gives infinite times as numbers, and so do we.
-  if (!Number.isFinite(seconds)) return seconds as unknown as Date;
+  if (seconds >= 1e15 || seconds <= -1e15) return (seconds * Infinity) as unknown as Date;
   return new Date(Math.floor(seconds * 1000 + 0.0005));
 }
 

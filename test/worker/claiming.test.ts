@@ -37,6 +37,17 @@ test("order holds over many claims, among jobs of tasks that this worker lacks a
   expect(order).toEqual(expected);
 });
 
+test("a job carries its times as the driver gives them, infinite ones included", async () => {
+  const db = await freshDatabase();
+  await db.query("select graphile_worker.add_job('t', run_at => '-infinity')");
+  await db.query("select graphile_worker.add_job('t', run_at => '2001-02-03 04:05:06.789999Z')");
+  const jobs: unknown[] = [];
+  const stored = await db.jobs();
+  await runOnce({ ...quiet, connectionString: db.url, taskList: { t: (_, { job }) => void jobs.push(job) } });
+  expect(jobs).toMatchObject(stored.map(({ run_at, created_at, updated_at }) => ({ run_at, created_at, updated_at })));
+  expect(jobs).toMatchObject([{ run_at: -Infinity }, { run_at: new Date("2001-02-03T04:05:06.789Z") }]);
+});
+
 test("jobs of tasks that this worker does not have are left alone", async () => {
   const db = await freshDatabase();
   const { runner, completed } = await startWorker(db, { mine: () => undefined });

@@ -1,25 +1,25 @@
 import { shortPatienceMs, statement } from "../statement.ts";
 
-/** The columns of a claimed job, in the order of the function's JSON; times are seconds since 1970, as text because they may be infinite. */
+/** The columns of a claimed job, in the order of the function's JSON; times are seconds since 1970, infinite ones ±1e15. */
 export type ClaimedRow = readonly [
   id: string,
   jobQueueId: number | null,
   taskId: number,
   payload: unknown,
   priority: number,
-  runAt: string,
+  runAt: number,
   attempts: number,
   maxAttempts: number,
   lastError: string | null,
-  createdAt: string,
-  updatedAt: string,
+  createdAt: number,
+  updatedAt: number,
   key: string | null,
   revision: number,
   flags: { [flag: string]: true } | null,
 ];
 
 /** How far a claim got in one priority: everything up to there was looked at. */
-export type Mark = readonly [priority: number, runAt: string, id: string];
+export type Mark = readonly [priority: number, runAt: number, id: string];
 
 export interface ClaimParams {
   readonly poolId: string;
