@@ -27,7 +27,9 @@ export async function findCronItems(compiled: CompiledSharedOptions<RunnerOption
   }
   const [first] = parsedCronItems ?? [];
   if (first && !first[$$isParsed]) {
-    throw new ConfigError("Invalid `parsedCronItems`; you must use a helper e.g. `parseCrontab()` or `parseCronItems()` to produce this value.");
+    throw new ConfigError(
+      "Invalid `parsedCronItems`; you must use a helper e.g. `parseCrontab()` or `parseCronItems()` to produce this value.",
+    );
   }
   const items =
     parsedCronItems ??
