@@ -6,7 +6,7 @@ import { JobSpecError } from "./errors.ts";
  */
 
 export const smallest = -32_768;
-export const largest = 32_767;
+const largest = 32_767;
 
 /** Null and undefined are no value; zero and the empty text are. */
 export function optional<T>(value: unknown, check: (value: unknown) => T): T | null {

@@ -1,4 +1,3 @@
-import type { EventEmitter } from "node:events";
 import type { WorkerEvents } from "./events.ts";
 import type { AddAnyJobFunction, AddAnyJobsFunction, Job } from "./job.ts";
 import type { PromiseOrDirect } from "./task.ts";
@@ -79,5 +78,3 @@ export type LocalQueueMode = keyof typeof LocalQueueModes;
 export interface LocalQueue {
   readonly mode: LocalQueueMode;
 }
-
-export type EventSource = EventEmitter;

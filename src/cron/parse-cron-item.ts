@@ -6,7 +6,7 @@ import { CrontabError, type CrontabProblem } from "./crontab-error.ts";
 import { isTimeZone } from "./time-zone.ts";
 
 /** An item in the making, such as `cron.everyMinute("task")`. */
-export interface CronItemBuilder {
+interface CronItemBuilder {
   build(): CronItem;
 }
 

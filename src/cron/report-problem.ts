@@ -1,5 +1,5 @@
 /** A fault in one piece of text; `offset` counts characters from the start of that piece. */
-export interface FoundProblem {
+interface FoundProblem {
   readonly offset: number;
   readonly text: string;
   readonly expected: string;

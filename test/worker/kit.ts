@@ -136,7 +136,7 @@ export function heldTask(): HeldTask {
 }
 
 /** Everything an observer can hear; the compiler keeps the list complete. */
-export const eventNames = Object.keys({
+const eventNames = Object.keys({
   "pool:create": 0,
   "pool:listen:connecting": 0,
   "pool:listen:success": 0,

@@ -1,0 +1,60 @@
+import { ShutdownError } from "../errors.ts";
+import { sleep } from "../util/sleep.ts";
+import type { Flow } from "./flow.ts";
+import { interruptJobs } from "./interrupt-jobs.ts";
+import type { PoolOptions } from "./pool-options.ts";
+
+const interruptedMessage = "Job recovered after worker interruption";
+
+/** The flow cut off at the left and drained to the right: resolves when all is written and nothing is held any more. */
+export async function windDown(flow: Flow, options: PoolOptions): Promise<void> {
+  const { intake, localQueue, dispatcher, slots, writeBack, handOver, keeper } = flow;
+  intake.close();
+  await intake.ended();
+  localQueue?.release();
+  writeBack.giveBack(dispatcher.close());
+  await Promise.all([writeBack.returned(), waitForSlots(flow, options), intake.stopListening()]);
+  await Promise.all([writeBack.settled(), keeper.stop()]);
+  await handOver?.stop();
+  await writeBack.returnStrays();
+  if (intake.hasStartedWorkers) await Promise.all(slots.map((worker) => options.hooks.onWorkerStop(worker)));
+  await options.lifeline?.deregister();
+}
+
+async function waitForSlots(flow: Flow, options: PoolOptions): Promise<void> {
+  const { shutdownGracePeriod } = options.settings;
+  const allEnded = Promise.all(flow.slots.map((slot) => slot.release()));
+  if (shutdownGracePeriod === undefined) {
+    await allEnded;
+    return;
+  }
+  const isEnded = allEnded.then(() => true);
+  const timer = new AbortController();
+  const inTime = await Promise.race([isEnded, sleep(shutdownGracePeriod, timer.signal).then(() => false)]);
+  timer.abort();
+  if (!inTime) await interrupt(flow, options);
+}
+
+/** Gives running jobs back: the process must go, and it is not their fault. */
+async function interrupt(flow: Flow, { emit, settings, interceptors }: PoolOptions): Promise<void> {
+  const { identity, dispatcher, slots, writeBack } = flow;
+  const ours = new Set(dispatcher.running());
+  const running = slots.flatMap((worker) => {
+    const job = worker.getActiveJob();
+    return job && ours.has(job) ? [{ worker, job }] : [];
+  });
+  await interruptJobs(running, {
+    decide: interceptors?.onInterrupt,
+    isRunning: (job) => dispatcher.running().includes(job),
+    abort: () => identity.stopSwitch.abort("The worker is shutting down and the job's time is over."),
+    abandon: (job) => dispatcher.abandon(job),
+    giveBack: (jobs, queueIds, atLeastMs) => {
+      const delayMs = Math.max(atLeastMs, settings.interruptedJobRetryDelay);
+      return writeBack.giveBackStarted({ jobs, queueIds }, delayMs, interruptedMessage);
+    },
+    move: (job, to) => writeBack.move(job, to),
+    fail: ({ job }, queueId) => writeBack.fail(job, new ShutdownError(interruptedMessage), queueId),
+    onInterrupted: ({ worker, job }) => emit("job:interrupted", { worker, job, reason: interruptedMessage }),
+  });
+  for (const slot of slots) void slot.release(true);
+}
