@@ -24,13 +24,16 @@ if (isMatrix) {
   }
 }
 
-/** These packages are heavy and only for tests, so they are no part of a normal install. */
+/**
+ * These packages are heavy and only for tests, so they are no part of a normal install. Not `npm ci`: it refuses a lock that was
+ * made where the registry lacks the optional packages of other platforms.
+ */
 function installPrivate(folder) {
   const lock = join(folder, "package-lock.json");
   const installed = join(folder, "node_modules", ".package-lock.json");
   if (!existsSync(lock)) return;
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return;
-  run("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"], {}, folder);
+  run("npm", ["install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"], {}, folder);
 }
 
 /** One test each needs the real program; where it cannot be had, that test says so and is left out. */
