@@ -40,7 +40,8 @@ function quoteCase(text) {
         .split("|")
         .map((cell) => cell.trim()),
     );
-  const isFigure = (head) => !/× GW|\/job|MB$|%$|ms$|^done$|per add$/.test(head) || /^p\d+|latency/i.test(head);
+  // Ratios and costs stay in the file.
+  const isFigure = (head) => /^p\d+ ms$/.test(head) || !/× GW|\/job|MB$|%$|ms$|^done$|per add$/.test(head);
   const columns = (rows[0] ?? []).flatMap((head, index) => (isFigure(head) ? [index] : []));
   const kept = rows.map((cells) => `| ${columns.map((index) => cells[index]).join(" | ")} |`);
   return [`**${title}**`, kept.length > 0 ? kept.join("\n") : "Nothing was measured."].join("\n\n");
