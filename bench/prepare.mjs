@@ -8,7 +8,8 @@ const rootDir = fileURLToPath(new URL("..", import.meta.url));
 
 /** Installs the peers if package-lock.json changed since the last time, and builds what is measured. */
 export function prepare({ build, quick }) {
-  if (!isInstalled()) runOrThrow("npm", ["install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts"], benchDir);
+  if (!isInstalled())
+    runOrThrow("npm", ["install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts"], benchDir);
   if (!build) return;
   const built = spawnSync("npm", ["run", "--silent", "build"], { cwd: rootDir, encoding: "utf8" });
   if (built.status === 0) return;

@@ -63,7 +63,6 @@ export interface TaskSpec {
 declare global {
   namespace GraphileWorker {
     /** Merge your own tasks into this: the name of each, and the type of its payload. */
-    // biome-ignore lint/suspicious/noEmptyInterface: users fill it by declaration merging
     interface Tasks {}
   }
 }

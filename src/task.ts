@@ -53,12 +53,12 @@ export type Task<Name extends TaskName = TaskName> = (
   helpers: JobHelpers,
 ) => PromiseOrDirect<void | PromiseOrDirect<unknown>[]>;
 
+// biome-ignore lint/suspicious/noExplicitAny: an unregistered task may declare whatever payload it expects, and give anything
+type UnregisteredTask = (payload: any, helpers: JobHelpers) => any;
+
 /** The tasks a worker knows, by name. */
 export type TaskList = {
-  // biome-ignore lint/suspicious/noExplicitAny: an unregistered task may declare whatever payload it expects
-  [Name in TaskName]?: Name extends keyof GraphileWorker.Tasks
-    ? Task<Name>
-    : (payload: any, helpers: JobHelpers) => any;
+  [Name in TaskName]?: Name extends keyof GraphileWorker.Tasks ? Task<Name> : UnregisteredTask;
 };
 
 export function isValidTask<Name extends TaskName = TaskName>(fn: unknown): fn is Task<Name> {
