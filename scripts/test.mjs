@@ -1,4 +1,5 @@
-// Checks and tests everything: installs the private test packages that are missing, builds, checks, runs every test.
+// Checks and tests everything: installs the private test packages that are missing, builds, checks, builds the documents, and
+// runs every test.
 // `--matrix` then runs the tests once more on each of the older PostgreSQL majors. Other arguments go to vitest.
 import { spawnSync } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
@@ -16,6 +17,7 @@ installProgram("pgbouncer", "PgBouncer");
 installProgram("redis-server", "Redis");
 run("node", ["scripts/build.mjs"]);
 run("node", ["scripts/check.mjs"]);
+run("node", ["scripts/docs.mjs"]);
 run("npx", ["--no-install", "vitest", "run", ...filters]);
 if (isMatrix) {
   for (const version of ["17", "16", "15"]) {
