@@ -18,7 +18,16 @@ export function makeKit(folder: string): string {
   mkdirSync(folder, { recursive: true });
   const tsc = join(dirname(resolveFrom.resolve("typescript/package.json")), "bin/tsc");
   const project = join(packageDir, "tsconfig.build.json");
-  const output = ["--outDir", join(folder, "dist"), "--declaration", "false", "--sourceMap", "false"];
+  const output = [
+    "--outDir",
+    join(folder, "dist"),
+    "--declaration",
+    "false",
+    "--sourceMap",
+    "false",
+    "--inlineSources",
+    "false",
+  ];
   execFileSync(process.execPath, [tsc, "-p", project, ...output], { stdio: "inherit" });
   writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }));
   cpSync(childScript, join(folder, "child.mjs"));
