@@ -51,7 +51,7 @@ export function parseLineOptions(query: string, source: string, report: ReportPr
   let offset = 0;
   for (const piece of query.split("&")) {
     const [[name, value] = ["", ""]] = Object.entries(parseQuery(piece)) as [string, string][];
-    const fault = checkOption(name, value, given, source);
+    const fault = piece === "" ? undefined : checkOption(name, value, given, source);
     if (fault) report({ offset, text: piece, ...fault });
     else if (piece !== "") given[name as OptionName] = value;
     offset += piece.length + 1;
@@ -70,7 +70,6 @@ function checkOption(
   given: Partial<Record<string, string>>,
   source: string,
 ): { expected: string; message: string } | undefined {
-  if (name === "" && value === "") return undefined;
   if (!Object.hasOwn(rules, name)) {
     const quoted = names.map((known) => `'${known}'`);
     const message =

@@ -135,8 +135,7 @@ class CronScheduler implements RunningCron {
     while (!signal.aborted) {
       await this.#clock.sleep(Math.max(expected + 1 - this.#clock.now(), 1), signal);
       if (signal.aborted) return;
-      const isMinute = expected % 60_000 === 0;
-      const current = isMinute ? floorToMinute(this.#clock.now()) : this.#clock.now();
+      const current = this.#clock.now();
       const timing = { cron: this, currentTimestamp: current, expectedTimestamp: expected };
       if (current < expected) {
         emit("cron:prematureTimer", timing);
