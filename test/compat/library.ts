@@ -6,7 +6,17 @@ import { originalEntry } from "./original.ts";
 /** Either library, by the names that both have; the original is used through our types, which is what a drop-in means. */
 export type Library = Pick<
   typeof hathi,
-  "run" | "runOnce" | "runTaskList" | "runTaskListOnce" | "makeWorkerUtils" | "Logger" | "consoleLogFactory"
+  | "run"
+  | "runOnce"
+  | "runTaskList"
+  | "runTaskListOnce"
+  | "makeWorkerUtils"
+  | "parseCrontab"
+  | "parseCronItem"
+  | "parseCronItems"
+  | "getCronItems"
+  | "Logger"
+  | "consoleLogFactory"
 >;
 
 export async function loadLibrary(isOurs: boolean): Promise<Library> {
@@ -78,6 +88,13 @@ const watched = [
   "job:error",
   "job:failed",
   "job:complete",
+  "cron:starting",
+  "cron:started",
+  "cron:backfill",
+  "cron:prematureTimer",
+  "cron:overdueTimer",
+  "cron:schedule",
+  "cron:scheduled",
   "resetLocked:started",
   "resetLocked:success",
   "stop",
