@@ -1,6 +1,6 @@
 import { onTestFinished, vi } from "vitest";
 import type { RunnerOptions } from "../../src/index.ts";
-import type { TestDatabase } from "../support/database.ts";
+import { type TestDatabase, testPool } from "../support/database.ts";
 import { until } from "../support/wait.ts";
 import { loadLibrary, observed } from "./library.ts";
 
@@ -17,7 +17,8 @@ export async function startCron(isOurs: boolean, db: TestDatabase, options: Runn
   const { heard, count, options: watching } = observed(library);
   const runner = await library.run({
     ...watching,
-    connectionString: db.url,
+    // The original does not wait for the end of a pool of its own, and the database is dropped soon after.
+    pgPool: testPool(db.url),
     taskList: { other: () => undefined },
     ...options,
   });
