@@ -300,6 +300,10 @@ declare
   size integer;
   spare integer := wanted * 3 + 500;
   missed integer := 0;
+  lead integer := 0;
+  is_ahead boolean := false;
+  mark_run_at timestamptz;
+  mark_id bigint;
   max_missed integer := wanted * 8 + 2000;
   excluded integer;
   fit integer;
@@ -322,6 +326,14 @@ begin
   polluted := false;
   contended := false;
 
+  -- Whoever claims many jobs while somebody else is doing the same would only find rows that are being taken. So there is a
+  -- token for the head of the line, and who does not get it starts some way behind.
+  if wanted >= 50 and not off_order
+    and not pg_try_advisory_xact_lock(1752003688, hashtext($name$graphile_worker.$name$))
+  then
+    lead := wanted * (1 + floor(random() * 3)::integer);
+  end if;
+
   level := -32769;
   while room > 0 and not off_order and not polluted and missed <= max_missed loop
     -- The next priority that has a mark, or one without that comes before it. Looking for rows in a marked one would step over
@@ -338,6 +350,8 @@ begin
     nth := array_position(floor_priorities, level::smallint);
     from_run_at := coalesce(floor_run_ats[nth], '-infinity');
     from_id := coalesce(floor_ids[nth], 0);
+    mark_run_at := from_run_at;
+    mark_id := from_id;
     size := room;
 
     loop
@@ -364,7 +378,7 @@ begin
             -- have got jobs back that we did not see, and those come first. They may also lie behind the marks.
             case
               when job.job_queue_id is null then false
-              when job.job_queue_id = any (refused) or cardinality(floor_priorities) > 0 then true
+              when job.job_queue_id = any (refused) or cardinality(floor_priorities) > 0 or lead > 0 then true
               else not exists (
                 select from graphile_worker._private_job_queues as queue
                 where queue.id = job.job_queue_id and queue.is_available
@@ -377,8 +391,14 @@ begin
             and (job.run_at, job.id) > (from_run_at, from_id)
           order by job.run_at, job.id
           limit size
+          offset lead
         ) as line
       ) as head;
+      if lead > 0 then
+        is_ahead := piece.seen > 0 and piece.blocked is null;
+        lead := 0;
+        continue when not is_ahead;
+      end if;
       exit when piece.seen = 0;
 
       if piece.blocked is not null then
@@ -418,8 +438,15 @@ begin
       from_id := coalesce(piece.cut_id, piece.last_id);
       polluted := spare < 0;
       exit when room <= 0 or (piece.seen < size and piece.cut_id is null) or polluted or missed > max_missed;
-      size := least(size * 2, 2000);
+      size := least(greatest(size, (piece.seen - fit) * 2), 2000);
     end loop;
+    -- What was left out at the head is not behind us.
+    if is_ahead then
+      from_run_at := mark_run_at;
+      from_id := mark_id;
+      contended := room > 0;
+      is_ahead := false;
+    end if;
     marks := marks || json_build_array(level, from_run_at::text, from_id::text);
   end loop;
 
@@ -592,7 +619,7 @@ begin
 
   if room > 0 then
     -- Somebody holds the row of a queue, but not the queue: a claim in progress. Worth another look very soon.
-    contended := missed > max_missed or exists (
+    contended := contended or missed > max_missed or exists (
       select from graphile_worker._private_job_queues where id = any (refused) and is_available
     );
 

@@ -16,7 +16,7 @@ import type { StopSwitch } from "./stop-switch.ts";
 /** A buffered job that has not moved for this long is better off with somebody else. */
 const stallMs = 40;
 /** Finished jobs that the database does not know of yet: beyond this no more are started. */
-const maxUnsettled = 2_000;
+const maxUnsettled = 4_000;
 
 export interface DispatcherOptions {
   readonly slots: readonly Slot[];

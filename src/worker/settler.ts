@@ -19,7 +19,7 @@ export interface Ending<Kind extends Outcome["kind"] = Outcome["kind"]> {
 }
 
 /** At most this many ends go out in one statement. */
-const maxBatch = 1_000;
+const maxBatch = 2_000;
 
 /** Writes ends in one statement, and gives the ids of those that were no longer ours. */
 export type Write<Kind extends Outcome["kind"]> = (
