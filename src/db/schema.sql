@@ -302,6 +302,7 @@ declare
   missed integer := 0;
   lead integer := 0;
   is_ahead boolean := false;
+  has_read boolean := false;
   mark_run_at timestamptz;
   mark_id bigint;
   max_missed integer := wanted * 8 + 2000;
@@ -379,9 +380,21 @@ begin
             case
               when job.job_queue_id is null then false
               when job.job_queue_id = any (refused) or cardinality(floor_priorities) > 0 or lead > 0 then true
+              when job.job_queue_id = any (mine) then false
               else not exists (
                 select from graphile_worker._private_job_queues as queue
                 where queue.id = job.job_queue_id and queue.is_available
+              )
+              -- Earlier jobs may have come back since we read past their places, or we started behind them.
+              or has_read and exists (
+                select from graphile_worker._private_jobs as earlier
+                where earlier.is_available
+                  and earlier.job_queue_id = job.job_queue_id
+                  and (earlier.priority, earlier.run_at, earlier.id) <= (level, from_run_at, from_id)
+                  and earlier.run_at <= instant
+                  and earlier.task_id = any (task_ids)
+                  and (forbidden is null or (earlier.flags ?| forbidden) is not true)
+                  and (accepted is null or (earlier.flags ?| accepted) is true)
               )
             end as blocked
           from graphile_worker._private_jobs as job
@@ -399,6 +412,7 @@ begin
         lead := 0;
         continue when not is_ahead;
       end if;
+      has_read := true;
       exit when piece.seen = 0;
 
       if piece.blocked is not null then

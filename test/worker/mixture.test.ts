@@ -20,10 +20,10 @@ function dice(seed: number): () => number {
 }
 
 const jobs = 600;
-const seeds = [1, 2, 3];
+const seeds = [1, 2, 3, 4, 5, 6, 7, 8];
 
 test.each(seeds)(
-  "pools that come and go, quick and slow jobs, queues and failures: nothing is lost or doubled, and queues stay serial (%i)",
+  "pools that come and go, quick and slow jobs, queues and failures: nothing is lost or doubled, and queues stay serial and in order (%i)",
   async (seed) => {
     const db = await freshDatabase();
     const roll = dice(seed);
@@ -82,6 +82,10 @@ test.each(seeds)(
     await Promise.all(pools.map(({ pool }) => pool.gracefulShutdown()));
 
     expect(worst).toBe(1);
+    for (const queue of new Set(specs.map((spec) => spec.queue).filter((name) => name !== null))) {
+      const order = runs.filter((run) => run.queue === queue && run.attempt === 1).map(({ n }) => n);
+      expect(order, `the order of ${queue}`).toEqual(order.toSorted((one, other) => one - other));
+    }
     expect(losses()).toBe(0);
     const expected = specs.flatMap(({ n, failures }) =>
       Array.from({ length: failures + 1 }, (_, index) => `${n}/${index + 1}`),
