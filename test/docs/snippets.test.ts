@@ -1,21 +1,20 @@
-import { execFile } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { beforeAll, expect, test, vi } from "vitest";
 import { parseCrontab } from "../../src/index.ts";
 import { freshDatabase } from "../support/database.ts";
-import { linkPackage, makeFolder } from "./packed.ts";
-import { type Block, blocksOf, listPages, readPage, root } from "./pages.ts";
+import { compile } from "./compile.ts";
+import { makeFolder } from "./packed.ts";
+import { type Block, blocksOf, listPages, readPage } from "./pages.ts";
 import { type } from "./shell.ts";
 
 /* The TypeScript and SQL of the documents: compiled against the package's types, and run on a fresh database. */
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
-/** Whole projects that have tests of their own, and fragments that stand for the reader's code. */
-const notHere = ["docs/testing.md", "docs/typed-tasks.md", "docs/hooks-and-plugins.md"];
-const pages = ["README.md", ...listPages()].filter((path) => !notHere.includes(path));
+/** Whole projects, which test/testing/documented.test.ts and test/tasks/define-documented.test.ts build and run. */
+const projects = ["docs/testing.md", "docs/typed-tasks.md"];
+const pages = ["README.md", ...listPages()].filter((path) => !projects.includes(path));
 const isScript = ({ language, file }: Block): boolean => language === "ts" && file === undefined;
 const scripted = pages.filter((path) => blocksOf(readPage(path)).some(isScript));
 const withSql = pages.filter((path) => blocksOf(readPage(path)).some(({ language }) => language === "sql"));
@@ -37,59 +36,46 @@ const words: Readonly<Record<string, readonly RegExp[]>> = {
 };
 
 const nameOf = (path: string): string => path.replaceAll(/[^a-z]+/gi, "-");
-const compilerOptions = {
-  target: "es2022",
-  module: "nodenext",
-  strict: true,
-  skipLibCheck: true,
-  types: ["node"],
-  rootDir: "src",
-  outDir: "out",
-};
 
-let folder: string;
-let complaints: string;
+/** What a page declares for everybody must not help another one, so it is compiled alone. */
+const declaring = scripted.filter((path) => readPage(path).includes("declare global"));
+const groups = [scripted.filter((path) => !declaring.includes(path)), ...declaring.map((path) => [path])];
+const folders = new Map<string, string>();
+let complaints: string[];
 beforeAll(async () => {
-  const made = await makeFolder("snippets");
-  folder = made.folder;
-  await linkPackage(folder, ["pg", "@types"]);
-  await writeFile(join(folder, "package.json"), '{ "type": "module" }');
-  await writeFile(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["src"] }));
-  for (const path of scripted) {
-    const home = join(folder, "src", nameOf(path));
-    await mkdir(home, { recursive: true });
-    for (const [index, text] of programsOf(path).entries())
-      await writeFile(join(home, `${index}.ts`), `${text}\nexport {};\n`);
-  }
-  complaints = await promisify(execFile)(process.execPath, [
-    join(root, "node_modules/typescript/bin/tsc"),
-    "-p",
-    folder,
-  ])
-    .then(({ stdout }) => stdout)
-    .catch(({ stdout }: { stdout: string }) => stdout);
-  return made.remove;
+  const made = await Promise.all(groups.map(() => makeFolder("snippets")));
+  complaints = await Promise.all(groups.map((paths, index) => compileAll(paths, made[index]!.folder)));
+  return async () => {
+    for (const { remove } of made) await remove();
+  };
 });
 
+function compileAll(paths: readonly string[], folder: string): Promise<string> {
+  const files = paths.flatMap((path) =>
+    programsOf(path).map((text, index) => [`${nameOf(path)}/${index}.ts`, `${text}\nexport {};\n`] as const),
+  );
+  for (const path of paths) folders.set(path, folder);
+  return compile(folder, Object.fromEntries(files));
+}
+
 test("all of them compile", () => {
-  expect(complaints).toBe("");
+  expect(complaints.join("")).toBe("");
 });
 
 test.each(scripted)("the programs in %s run", async (path) => {
+  const folder = folders.get(path)!;
+  const programs = programsOf(path);
   const db = await freshDatabase();
   await db.query("create table users (name text)"); // the reader's own
-  const files = programsOf(path).map((_, index) => `./${index}.js`);
+  const imports = programs.map((_, index) => `await import("./${index}.js");`);
   const all = join(folder, "out", nameOf(path), "all.mjs");
-  await writeFile(
-    all,
-    `${files.map((file) => `await import("${file}");`).join("\n")}\nconsole.log("All have run.");\n`,
-  );
+  await writeFile(all, [...imports, 'console.log("All have run.");'].join("\n"));
   const program = type(`"${process.execPath}" "${all}"`, { cwd: folder, env: { DATABASE_URL: db.url } });
   await program.says(/All have run\./);
   for (const word of words[path] ?? []) await program.says(word);
   expect(program.output()).not.toMatch(/deprecat/i);
   // What a comment says will be printed, is printed.
-  const promises = programsOf(path).flatMap((text) => [...text.matchAll(/console\.log\(.*\); \/\/ (.+)$/gm)]);
+  const promises = programs.flatMap((text) => [...text.matchAll(/console\.log\(.* \/\/ (.+)$/gm)]);
   for (const [, promised] of promises) expect(program.output()).toContain(promised);
 });
 
