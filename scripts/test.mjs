@@ -5,6 +5,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { installProgram } from "./install-program.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const given = process.argv.slice(2);
@@ -13,8 +14,13 @@ const filters = given.filter((argument) => argument !== "--matrix");
 
 for (const name of ["compat", "orms", "postgres", "testing"]) installPrivate(join(root, "test", name));
 installPrivate(join(root, "examples", "frameworks"));
-installProgram("pgbouncer", "PgBouncer");
-installProgram("redis-server", "Redis");
+const gaps = Object.entries({ git: "Git", python3: "Python", pgbouncer: "PgBouncer", "redis-server": "Redis" })
+  .map(([program, name]) => installProgram(program, name))
+  .filter((gap) => gap !== undefined);
+// Last of all, below vitest's own count of what it skipped.
+process.on("exit", () => {
+  for (const gap of gaps) console.log(gap);
+});
 run("node", ["scripts/build.mjs"]);
 run("node", ["scripts/check.mjs"]);
 run("node", ["scripts/docs.mjs"]);
@@ -36,16 +42,6 @@ function installPrivate(folder) {
   if (!existsSync(lock)) return;
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return;
   run("npm", ["install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"], {}, folder);
-}
-
-/** One test each needs the real program; where it cannot be had, that test says so and is left out. */
-function installProgram(program, name) {
-  const succeeds = (command, ...args) => spawnSync(command, args, { stdio: "ignore" }).status === 0;
-  const isThere = () => [program, `/usr/sbin/${program}`].some((path) => succeeds(path, "--version"));
-  if (isThere() || process.getuid?.() !== 0 || !succeeds("apt-get", "--version")) return;
-  const install = () => succeeds("apt-get", "install", "-y", "--no-install-recommends", program);
-  if (!install() && succeeds("apt-get", "update")) install();
-  if (!isThere()) console.log(`${name} could not be installed; what is said about it is not tested.`);
 }
 
 function run(command, args, environment = {}, cwd = root) {

@@ -8,11 +8,13 @@ echo "format=$GRAPHILE_WORKER_PAYLOAD_FORMAT task=$GRAPHILE_WORKER_TASK_IDENTIFI
 echo "attempt $GRAPHILE_WORKER_JOB_ATTEMPTS of $GRAPHILE_WORKER_JOB_MAX_ATTEMPTS, priority $GRAPHILE_WORKER_JOB_PRIORITY, at $GRAPHILE_WORKER_JOB_RUN_AT, in $(pwd)"
 echo "stdin=$(cat)"
 `;
-const python = `#!/usr/bin/env python3
-import json, sys
-payload = json.load(sys.stdin)["payload"]
-print("sum", sum(payload["numbers"]))
-print("to stderr", file=sys.stderr)
+const node = `#!/usr/bin/env node
+let text = "";
+process.stdin.on("data", (chunk) => (text += chunk)).on("end", () => {
+  const { payload } = JSON.parse(text);
+  console.log("sum", payload.numbers.reduce((sum, number) => sum + number));
+  console.error("to stderr");
+});
 `;
 
 // Each test starts several processes, and the machine may be busy.
@@ -22,7 +24,7 @@ test("an executable in any language gets the payload on stdin and the job in its
   const db = await freshDatabase();
   const { folder: cwd, write } = await makeProject();
   await write("tasks/shell/tell.sh", sh, { executable: true });
-  await write("tasks/add_up", python, { executable: true });
+  await write("tasks/add_up", node, { executable: true });
   await db.query(`select graphile_worker.add_job('shell/tell', '{"a":1}', job_key => 'k', priority => 3, max_attempts => 4,
     run_at => '2020-01-02T03:04:05Z')`);
   await db.query(`select graphile_worker.add_job('add_up', '{"numbers":[1,2,39]}')`);

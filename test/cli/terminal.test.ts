@@ -1,11 +1,15 @@
 import { fileURLToPath } from "node:url";
-import { expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { freshDatabase } from "../support/database.ts";
+import { hasProgram } from "../support/has-program.ts";
 import { mainFile, type ProgramOptions, type RunningProgram, startCommand } from "../support/program.ts";
 import { makeProject } from "../support/project.ts";
 
 // Each test starts several processes, and the machine may be busy.
 vi.setConfig({ testTimeout: 120_000 });
+
+const hasPython = hasProgram("python3");
+beforeEach(({ skip }) => skip(!hasPython, "python3 is not installed here, so nothing is shown about terminals"));
 
 /** The program in a pseudo-terminal: both its streams come back as one, and what is written goes to its keyboard. */
 function startInTerminal(args: readonly string[], options: ProgramOptions): RunningProgram {

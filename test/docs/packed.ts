@@ -1,10 +1,8 @@
 import { execFile } from "node:child_process";
-import { chmod, chown, copyFile, mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
+import { chmod, copyFile, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { startEmbedded } from "@hathi/embedded";
-import { onTestFinished } from "vitest";
 import { root } from "./pages.ts";
 
 const run = promisify(execFile);
@@ -27,26 +25,6 @@ export async function makeFolder(name: string): Promise<{ folder: string; remove
   const folder = await mkdtemp(join(tmpdir(), `hathi-${name}-`));
   await chmod(folder, 0o755);
   return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
-}
-
-/** The same for one test; a server that a failed test has left behind in it is ended first. */
-export async function makeProjectFolder(name: string): Promise<string> {
-  const { folder, remove } = await makeFolder(name);
-  onTestFinished(async () => {
-    const dataDir = join(folder, ".hathi");
-    const files = await readdir(dataDir, { recursive: true }).catch((): string[] => []);
-    if (files.some((file) => file.endsWith("postmaster.pid"))) await (await startEmbedded({ dataDir })).stop();
-    await remove();
-  });
-  return folder;
-}
-
-/** Makes an account the owner of a folder and all in it. */
-export async function giveTo(uid: number, folder: string): Promise<void> {
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    if (!entry.isSymbolicLink()) await chown(join(entry.parentPath, entry.name), uid, uid);
-  }
-  await chown(folder, uid, uid);
 }
 
 /** Puts the package as it was built, with its types, and others of ours into a folder's `node_modules`. */

@@ -1,9 +1,10 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { beforeAll, expect, test, vi } from "vitest";
-import { giveTo, makeFolder, makeProjectFolder, packBoth } from "./packed.ts";
-import { type Block, blocksOf, readPage, root, sectionOf } from "./pages.ts";
-import { type Command, type ShellOptions, type } from "./shell.ts";
+import { accounts, giveTo, makeHome } from "./account.ts";
+import { follow, stop } from "./follow.ts";
+import { makeFolder, packBoth } from "./packed.ts";
+import { blocksOf, readPage, root, sectionOf } from "./pages.ts";
 
 /* README.md and docs/getting-started.md, followed to the letter: every command is typed, every file is written. */
 
@@ -17,85 +18,40 @@ beforeAll(async () => {
   return remove;
 });
 
-/** What was typed, and what came of it. */
-interface Follower {
-  readonly outputs: string[];
-  /** The worker, once it was started. */
-  readonly worker: () => Command;
-}
-
-/** Types the commands of the blocks and writes their files, in order. The worker is left running, as in a terminal of its own. */
-async function follow(blocks: readonly Block[], options: ShellOptions): Promise<Follower> {
-  const outputs: string[] = [];
-  let worker: Command | undefined;
-  let isOwned = false;
-  for (const block of blocks) {
-    if (block.file !== undefined) {
-      const path = join(options.cwd, block.file);
-      await mkdir(dirname(path), { recursive: true });
-      await writeFile(path, block.text);
-      // With --watch the worker takes it up by itself.
-      if (block.file.startsWith("tasks/")) await worker?.says(/send-email/);
-      continue;
-    }
-    if (block.language !== "sh") continue;
-    for (const line of block.text.trim().split("\n")) {
-      if (line.startsWith("npm install ")) {
-        // Not published yet, so the packages are named by their files.
-        const install = line.replaceAll(/(?<= )(hathi|@hathi\/embedded)(?= |$)/g, (name) => tarballs[name]!);
-        const { uid, ...asMe } = options;
-        const installing = type(`${install} --prefer-offline --no-audit --no-fund`, asMe);
-        expect(await installing.ended, installing.output()).toBe(0);
-        if (uid !== undefined && !isOwned) await giveTo(uid, options.cwd);
-        isOwned = true;
-      } else if (/^npx hathi( --watch)?$/.test(line)) {
-        worker = type(line, options);
-        await worker.says(/looking for jobs/);
-      } else {
-        const command = type(line, options);
-        const code = await command.ended;
-        // A recurring job may have taken the number that is asked for.
-        expect([0, ...(line.includes(" why ") ? [1] : [])], `${line}:\n${command.output()}`).toContain(code);
-        outputs.push(command.output());
-      }
-    }
-  }
-  return { outputs, worker: () => worker! };
-}
-
-async function stop(worker: Command): Promise<void> {
-  worker.interrupt();
-  await worker.says(/graceful shutdown/);
-  await worker.ended;
-}
-
-test("the README's quick start works as it is written", async () => {
-  const folder = await makeProjectFolder("readme");
-  const section = sectionOf(readPage("README.md"), "Quick start: command line");
-  const { outputs, worker } = await follow(blocksOf(section), { cwd: folder });
+test.each(accounts)("the README's quick start works as it is written, for $name", async (account) => {
+  const { home, project } = await makeProject(account);
+  const blocks = blocksOf(sectionOf(readPage("README.md"), "Quick start: command line"));
+  const { outputs, worker } = await follow(blocks, tarballs, { cwd: project, home, uid: account.uid });
   await worker().says(/Hello, Ada!/);
   expect(outputs.join("\n")).toContain("wrote tasks/hello.mjs");
   expect(outputs.at(-2)).toMatch(/scheduled +.*hello/);
   expect(outputs.at(-1)).toMatch(/may not run before|There is no job 2/);
-  await stop(worker());
+  await stop(worker(), join(project, ".hathi"));
+  expect(worker().output()).toMatch(/graceful shutdown/);
 });
 
-test("the page 'Getting started' works as it is written, for a user without special rights", async () => {
-  const folder = await makeProjectFolder("started");
-  const page = readPage("docs/getting-started.md");
-  // An account that every system has. Where we are nobody special ourselves, we do it.
-  const uid = process.getuid?.() === 0 ? 65_534 : undefined;
-  const { outputs, worker } = await follow(blocksOf(page), { cwd: folder, uid, env: { HOME: folder } });
+test.each(accounts)("the page 'Getting started' works as it is written, for $name", async (account) => {
+  const { home, project } = await makeProject(account);
+  const blocks = blocksOf(readPage("docs/getting-started.md"));
+  const { outputs, worker } = await follow(blocks, tarballs, { cwd: project, home, uid: account.uid });
   await worker().says(/Hello, Ada!/);
   await worker().says(/Sending 'Welcome' to ada@example\.com \(attempt 1 of 25\)/);
   await worker().says(/'nobody' is no address/);
   expect(outputs.join("\n")).toContain("wrote crontab");
-  await stop(worker());
+  await stop(worker(), join(project, ".hathi"));
+  expect(worker().output()).toMatch(/graceful shutdown/);
 });
+
+async function makeProject(account: (typeof accounts)[number]): Promise<{ home: string; project: string }> {
+  const home = await makeHome(account);
+  const project = join(home, "project");
+  await mkdir(project);
+  if (account.uid !== undefined) await giveTo(account.uid, project);
+  return { home, project };
+}
 
 test("the README's two commands are those of this repository", async () => {
   const commands = blocksOf(sectionOf(readPage("README.md"), "Two commands")).map(({ text }) => text.trim());
-  // `npm test` is how this test is run; what `npm start` does is shown by test/cli/quick-start.test.ts.
   expect(commands).toEqual(["npm install && npm start", "npm install && npm test"]);
   const { scripts } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { scripts: object };
   expect(scripts).toMatchObject({ start: "node examples/quick-start/start.mjs", test: "node scripts/test.mjs" });
