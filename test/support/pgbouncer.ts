@@ -16,13 +16,13 @@ export const hasPgBouncer = program !== undefined;
 const nobody = 65_534;
 
 /** Starts the real PgBouncer in transaction mode in front of a database; gives the URL by way of it. It ends with the test. */
-export async function startPgBouncer(databaseUrl: string): Promise<string> {
+export async function startPgBouncer(databaseUrl: string, configure = configuration): Promise<string> {
   if (!program) throw new Error("PgBouncer is not installed: 'apt-get install pgbouncer' brings it.");
   const target = new URL(databaseUrl);
   const port = await findFreePort();
   const folder = mkdtempSync(join(tmpdir(), "hathi-pgbouncer-"));
   const file = join(folder, "pgbouncer.ini");
-  writeFileSync(file, configuration(target, port), { mode: 0o600 });
+  writeFileSync(file, configure(target, port), { mode: 0o600 });
   const account = process.geteuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
   if (account.uid !== undefined) for (const path of [folder, file]) chownSync(path, account.uid, account.gid);
 
