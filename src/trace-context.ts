@@ -30,6 +30,7 @@ const hiddenTraces = new WeakMap<object, readonly TraceContext[]>();
 export function hideTraces<SomeJob extends { payload: unknown }>(job: SomeJob): SomeJob {
   const { payload } = job;
   if (typeof payload !== "object" || payload === null) return job;
+  if (!Array.isArray(payload) && !("_trace" in payload)) return job;
   const traces: TraceContext[] = [];
   const hidden = Array.isArray(payload)
     ? payload.map((item) => removeTrace(item, traces))

@@ -1,6 +1,8 @@
 import type { Emit } from "../events.ts";
 import type { Worker } from "../worker.ts";
 
+const followedNames = new Set<string>(["job:start", "job:success", "job:error"]);
+
 const turnedAt = 0;
 const latest = 1;
 const firstSlot = 2;
@@ -64,7 +66,7 @@ export class LoopBoard {
       }
       emit(name, payload);
     };
-    followed.heard = (name) => emit.heard(name);
+    followed.heard = (name) => followedNames.has(name) || emit.heard(name);
     return followed;
   }
 }

@@ -28,7 +28,7 @@ export function tellHooks(emit: Emit, lifecycle: Lifecycle, workerId: () => stri
     tell[name]?.(payload);
     emit(name, payload);
   };
-  telling.heard = (name) => emit.heard(name);
+  telling.heard = (name) => name in tell || emit.heard(name);
   return telling;
 }
 

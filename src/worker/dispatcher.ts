@@ -6,6 +6,7 @@ import { Buffer } from "./buffer.ts";
 import type { Room } from "./claimer.ts";
 import type { MakeHelpers } from "./helpers.ts";
 import type { PoolInterceptors } from "./interceptors.ts";
+import { type EndWatcher, JobEnd } from "./job-end.ts";
 import { isLastAttempt, type Outcome } from "./outcome.ts";
 import { Pace } from "./pace.ts";
 import { runTask } from "./run-task.ts";
@@ -57,8 +58,21 @@ export class Dispatcher {
   #stallTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
+  /** What becomes of an end, for all of them. */
+  readonly #onEnd: EndWatcher;
+
   constructor(options: DispatcherOptions) {
     this.#options = options;
+    const { emit } = options;
+    this.#onEnd = {
+      written: ({ outcome, worker, error, durationMs, releaseQueue }, isLost) => {
+        const name = isLost ? "job:lost" : "job:complete";
+        if (emit.heard(name)) emit(name, { worker, job: outcome.job, error, durationMs });
+        options.onSettled(outcome, releaseQueue !== null);
+        this.#fill();
+      },
+      givenUp: ({ worker, error }, fatal) => emit("worker:fatalError", { worker, error: fatal, jobError: error }),
+    };
     this.#free = options.slots.toReversed();
   }
 
@@ -157,7 +171,7 @@ export class Dispatcher {
     const startedAt = performance.now();
     this.#movedAt = startedAt;
     const run = (): Promise<Outcome> => {
-      emit("job:start", { worker: slot, job });
+      if (emit.heard("job:start")) emit("job:start", { worker: slot, job });
       return runTask(job, task, makeHelpers(job, slot, signal, promise));
     };
     const around = this.#options.aroundRun?.();
@@ -181,20 +195,9 @@ export class Dispatcher {
     const { emit, completing, failing } = this.#options;
     const { job } = outcome;
     const releaseQueue = this.buffer.ended(job);
-    const error = outcome.kind === "failed" ? outcome.error : null;
-    const ending = {
-      releaseQueue,
-      poolId: job.locked_by!,
-      onWritten: (isLost: boolean): void => {
-        emit(isLost ? "job:lost" : "job:complete", { worker, job, error, durationMs });
-        this.#options.onSettled(outcome, releaseQueue !== null);
-        this.#fill();
-      },
-      onGivenUp: (fatal: unknown): void => emit("worker:fatalError", { worker, error: fatal, jobError: error }),
-    };
     if (outcome.kind === "succeeded") {
       emit("job:success", { worker, job, durationMs });
-      completing.add({ outcome, ...ending });
+      completing.add(new JobEnd(this.#onEnd, outcome, worker, durationMs, releaseQueue));
       return;
     }
     const details = {
@@ -206,7 +209,7 @@ export class Dispatcher {
     };
     emit("job:error", details);
     if (isLastAttempt(job)) emit("job:failed", details);
-    failing.add({ outcome, ...ending });
+    failing.add(new JobEnd(this.#onEnd, outcome, worker, durationMs, releaseQueue));
   }
 
   #watchForStall(): void {

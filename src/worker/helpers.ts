@@ -4,6 +4,7 @@ import type { AddAnyJobFunction, AddAnyJobsFunction, Job } from "../job.ts";
 import type { Logger } from "../logger.ts";
 import type { JobHelpers } from "../task.ts";
 import type { Worker } from "../worker.ts";
+import { JobLogger } from "./job-logger.ts";
 import { QueueNames } from "./queue-names.ts";
 
 export interface HelperSources {
@@ -31,17 +32,7 @@ export function makeJobHelpers(sources: HelperSources): MakeHelpers {
   const query: JobHelpers["query"] = (text, values) => withPgClient((client) => client.query(text, values));
 
   return (job, worker, abortSignal, abortPromise) => {
-    // Made when it is first looked at: most jobs never log.
-    let logger: Logger | undefined;
-    const jobLogger = (): Logger => {
-      logger ??= sources.logger.scope({
-        label: "job",
-        workerId: worker.workerId,
-        taskIdentifier: job.task_identifier,
-        jobId: job.id,
-      });
-      return logger;
-    };
+    const logger = new JobLogger(sources.logger, worker, job);
     return {
       job,
       withPgClient,
@@ -53,14 +44,10 @@ export function makeJobHelpers(sources: HelperSources): MakeHelpers {
       context,
       getQueueName: (queueId = job.job_queue_id) =>
         queueId === null || queueId === undefined ? null : queueNames.get(queueId),
-      get logger(): Logger {
-        return jobLogger();
-      },
+      logger,
       debug(text, ...parameters) {
-        jobLogger().error(
-          "REMOVED: helpers.debug has been replaced with helpers.logger.debug; please update your task.",
-        );
-        jobLogger().debug(format(text, ...parameters));
+        logger.error("REMOVED: helpers.debug has been replaced with helpers.logger.debug; please update your task.");
+        logger.debug(format(text, ...parameters));
       },
     };
   };

@@ -125,7 +125,8 @@ function poolOf(endings: readonly AnyEnding[]): string {
 }
 
 function queuesOf(endings: readonly AnyEnding[]): number[] | null {
-  const queueIds = endings.map(({ releaseQueue }) => releaseQueue).filter((id) => id !== null);
+  const queueIds: number[] = [];
+  for (const { releaseQueue } of endings) if (releaseQueue !== null) queueIds.push(releaseQueue);
   return queueIds.length > 0 ? queueIds : null;
 }
 
