@@ -381,13 +381,16 @@ begin
               when job.job_queue_id is null then false
               when job.job_queue_id = any (refused) or cardinality(floor_priorities) > 0 or lead > 0 then true
               when job.job_queue_id = any (mine) then false
-              else not exists (
-                select from graphile_worker._private_job_queues as queue
-                where queue.id = job.job_queue_id and queue.is_available
-              )
+              -- Scalars, since the planner may answer an `exists` by reading all queues, or all jobs, into a hash table.
+              else (
+                select queue.is_available
+                from graphile_worker._private_job_queues as queue
+                where queue.id = job.job_queue_id
+              ) is not true
               -- Earlier jobs may have come back since we read past their places, or we started behind them.
-              or has_read and exists (
-                select from graphile_worker._private_jobs as earlier
+              or has_read and (
+                select earlier.id
+                from graphile_worker._private_jobs as earlier
                 where earlier.is_available
                   and earlier.job_queue_id = job.job_queue_id
                   and (earlier.priority, earlier.run_at, earlier.id) <= (level, from_run_at, from_id)
@@ -395,7 +398,9 @@ begin
                   and earlier.task_id = any (task_ids)
                   and (forbidden is null or (earlier.flags ?| forbidden) is not true)
                   and (accepted is null or (earlier.flags ?| accepted) is true)
-              )
+                order by earlier.priority, earlier.run_at, earlier.id
+                limit 1
+              ) is not null
             end as blocked
           from graphile_worker._private_jobs as job
           where job.is_available

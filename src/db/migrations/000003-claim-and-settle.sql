@@ -15,6 +15,9 @@ create index _hathi_jobs_by_queue on graphile_worker._private_jobs
   using btree (job_queue_id, priority, run_at, id) include (task_id)
   where is_available and job_queue_id is not null;
 
+-- A queue's row is written twice for every run of its jobs. With room in its page no index has to hear of it.
+alter table graphile_worker._private_job_queues set (fillfactor = 40);
+
 -- Locks as many of the given rows as there is room for, in the order given, and the queues they stand in. Queues seen before
 -- are `mine` or `refused`; both lists come back longer. Rows and queues that somebody else is looking at are passed over;
 -- `excluded` counts the rows whose queue was not to be had.
@@ -241,13 +244,16 @@ begin
               when job.job_queue_id is null then false
               when job.job_queue_id = any (refused) or cardinality(floor_priorities) > 0 or lead > 0 then true
               when job.job_queue_id = any (mine) then false
-              else not exists (
-                select from graphile_worker._private_job_queues as queue
-                where queue.id = job.job_queue_id and queue.is_available
-              )
+              -- Scalars, since the planner may answer an `exists` by reading all queues, or all jobs, into a hash table.
+              else (
+                select queue.is_available
+                from graphile_worker._private_job_queues as queue
+                where queue.id = job.job_queue_id
+              ) is not true
               -- Earlier jobs may have come back since we read past their places, or we started behind them.
-              or has_read and exists (
-                select from graphile_worker._private_jobs as earlier
+              or has_read and (
+                select earlier.id
+                from graphile_worker._private_jobs as earlier
                 where earlier.is_available
                   and earlier.job_queue_id = job.job_queue_id
                   and (earlier.priority, earlier.run_at, earlier.id) <= (level, from_run_at, from_id)
@@ -255,7 +261,9 @@ begin
                   and earlier.task_id = any (task_ids)
                   and (forbidden is null or (earlier.flags ?| forbidden) is not true)
                   and (accepted is null or (earlier.flags ?| accepted) is true)
-              )
+                order by earlier.priority, earlier.run_at, earlier.id
+                limit 1
+              ) is not null
             end as blocked
           from graphile_worker._private_jobs as job
           where job.is_available

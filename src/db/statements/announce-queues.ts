@@ -1,8 +1,9 @@
-import { statement } from "../statement.ts";
+import { shortPatienceMs, statement } from "../statement.ts";
 
 /** Wakes workers if any of these queues is free and has a job that is due. */
 export const announceQueues = statement<{ queueIds: readonly number[]; clock: Date | null }, never>({
   name: "announce_queues",
+  patienceMs: shortPatienceMs,
   values: ({ queueIds, clock }) => [queueIds, clock],
   text: `
     select pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || count(*) || '}')
