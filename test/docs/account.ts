@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
-import { chmod, chown, mkdir, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { startEmbedded } from "@hathi/embedded";
 import { onTestFinished } from "vitest";
+import { removeClusters } from "../support/clusters.ts";
 import { makeFolder } from "./packed.ts";
 
 /** Who follows the documents. */
@@ -59,17 +59,6 @@ async function makeNpmSettings(uid = process.getuid?.()): Promise<string> {
   await mkdir(cache, { recursive: true, mode: 0o700 });
   if (uid !== undefined) await chown(cache, uid, uid);
   return `registry=${registry.trim()}\ncache=${cache}\nprefer-offline=true\naudit=false\nfund=false\n`;
-}
-
-/** Root's clusters are not in the home itself, since the account that runs the server could not come there. */
-async function removeClusters(folder: string): Promise<void> {
-  const files = await readdir(folder, { recursive: true });
-  for (const file of files.filter((name) => basename(name) === "pgdata" && !name.includes("node_modules"))) {
-    const dataDir = join(folder, dirname(file));
-    const clusterDir = await realpath(join(folder, file));
-    if ((await readdir(clusterDir)).includes("postmaster.pid")) await (await startEmbedded({ dataDir })).stop();
-    await rm(clusterDir, { recursive: true, force: true });
-  }
 }
 
 async function readNobody(): Promise<number> {

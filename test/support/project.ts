@@ -2,6 +2,7 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
+import { removeClusters } from "./clusters.ts";
 
 /** A folder of one's own, with these files in it; removed when the test is over. */
 export interface Project {
@@ -13,7 +14,10 @@ export interface Project {
 
 export async function makeProject(files: Readonly<Record<string, string>> = {}): Promise<Project> {
   const folder = await mkdtemp(join(tmpdir(), "hathi-project-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(async () => {
+    await removeClusters(folder);
+    await rm(folder, { recursive: true, force: true });
+  });
   const project: Project = {
     folder,
     path: (name) => join(folder, name),
