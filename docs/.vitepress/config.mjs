@@ -1,5 +1,6 @@
 import { defineConfig } from "vitepress";
 import { slugOf } from "./slug.mjs";
+import { stackWideTables } from "./tables.mjs";
 
 const page = (text, link) => ({ text, link });
 
@@ -14,7 +15,10 @@ export default defineConfig({
   markdown: {
     languageAlias: { crontab: "sh" },
     anchor: { slugify: slugOf },
-    config: showFileNames,
+    config: (md) => {
+      showFileNames(md);
+      stackWideTables(md);
+    },
   },
   themeConfig: {
     logo: "/mark.svg",

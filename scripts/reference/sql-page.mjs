@@ -8,7 +8,9 @@ attempts, no key, priority 0, no flags. \`job_key_mode\` is \`replace\`, \`prese
 [jobs and keys](../jobs-and-keys.md#keys).
 
 \`\`\`sql
-select graphile_worker.add_job('hello', '{"name":"Ada"}', queue_name => 'greetings', run_at => now() + interval '1 hour');
+select graphile_worker.add_job(
+  'hello', '{"name":"Ada"}', queue_name => 'greetings', run_at => now() + interval '1 hour'
+);
 \`\`\``,
   add_jobs: `Adds many jobs in one go and gives their rows in the order of the specs. The whole call has one key mode: \`replace\`, or
 \`preserve_run_at\` if the second argument is true.
@@ -35,7 +37,9 @@ select graphile_worker.remove_job('welcome:ada');
 \`\`\`sql
 -- Try everything again that has failed for good.
 select count(*) from graphile_worker.reschedule_jobs(
-  array(select id from graphile_worker.jobs where attempts >= max_attempts), run_at => now(), attempts => 0
+  array(select id from graphile_worker.jobs where attempts >= max_attempts),
+  run_at => now(),
+  attempts => 0
 );
 \`\`\``,
   force_unlock_workers: `Frees everything that these workers hold. Only for workers that are certainly dead: a living one would go on, and
@@ -103,14 +107,18 @@ const viewText = `What you may read: one row per job that waits, runs or is dead
 \`_private_jobs\`, which is not meant to be read by your code.
 
 \`\`\`sql
-select id, task_identifier, attempts, last_error from graphile_worker.jobs where attempts = max_attempts order by id;
+select id, task_identifier, attempts, last_error
+from graphile_worker.jobs
+where attempts = max_attempts
+order by id;
 \`\`\``;
 
 const rights = `The tables have row level security without policies, so only their owner (whoever ran the migrations) can work with them.
 To let another role add jobs and nothing else, give it a function of its own that runs with the owner's rights:
 
 \`\`\`sql
-create function add_greeting(name text) returns void language sql security definer set search_path = pg_catalog as $$
+create function add_greeting(name text) returns void
+language sql security definer set search_path = pg_catalog as $$
   select graphile_worker.add_job('hello', json_build_object('name', name));
 $$;
 revoke all on function add_greeting(text) from public;

@@ -94,3 +94,18 @@ test("the crontabs can be read", () => {
   expect(crontabs).not.toEqual([]);
   for (const { text } of crontabs) expect(parseCrontab(text)).not.toEqual([]);
 });
+
+test("the JSON is JSON, and names this version of the package", () => {
+  const json = pages.flatMap((path) => blocksOf(readPage(path))).filter(({ language }) => language === "json");
+  const { version } = JSON.parse(readPage("package.json")) as { version: string };
+  for (const { text } of json) expect(JSON.parse(`{ ${text} }`)).toBeTypeOf("object");
+  const named = json.flatMap(({ text }) => [...text.matchAll(/npm:hathi@\^([\d.]+)/g)].map(([, number]) => number));
+  expect(new Set(named)).toEqual(new Set([version]));
+});
+
+test("there is no code of a kind that no test looks at", () => {
+  const kinds = listPages().flatMap((path) => blocksOf(readPage(path)).map(({ language }) => language));
+  // sh: shell-blocks.test.ts and readme.test.ts; dockerfile, yaml, ini, text: deployment.test.ts; js: whole projects.
+  const known = ["ts", "js", "sql", "crontab", "json", "sh", "dockerfile", "yaml", "ini", "text"];
+  expect(kinds.filter((kind) => !known.includes(kind))).toEqual([]);
+});
