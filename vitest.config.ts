@@ -12,8 +12,6 @@ export default defineConfig({
     pool: "forks",
     // Most of the time goes to waiting for PostgreSQL, so a few more files than cores keep both busy.
     maxWorkers: 4,
-    // Tests kill processes and servers on a shared machine; vitest names the ones that needed a second try.
-    retry: process.env.CI ? 2 : 0,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     teardownTimeout: 30_000,

@@ -30,19 +30,21 @@ export function cutOff(flow: Flow, error: ShutdownError, onFailed: (job: Job) =>
 
 /** Tries for a while; a database that is away must not keep a process that is to end. */
 export async function writeWhatIsLeft({ intake, writeBack, handOver, keeper }: Flow): Promise<void> {
-  const giveUpTimer = setTimeout(() => writeBack.giveUp(), forcefulMs);
+  const tooLate = new ShutdownError(
+    `Could not write how jobs ended within ${forcefulMs / 1000} s; their locks remain.`,
+  );
+  const giveUpTimer = setTimeout(() => writeBack.giveUp(tooLate), forcefulMs);
   const cancel = new AbortController();
   const written = async (): Promise<boolean> => {
     await intake.ended(); // what it still brings is returned
     await Promise.all([writeBack.settled(), keeper.stop(), intake.stopListening()]);
     await writeBack.returned();
     await handOver?.stop();
-    return !writeBack.hasGivenUp || writeBack.fatal !== undefined;
+    return true;
   };
   const isWritten = await Promise.race([written(), sleep(forcefulMs + overtimeMs, cancel.signal).then(() => false)]);
   clearTimeout(giveUpTimer);
   cancel.abort();
-  if (!isWritten) {
-    throw new ShutdownError(`Could not write how jobs ended within ${forcefulMs / 1000} s; their locks remain.`);
-  }
+  if (!isWritten) throw tooLate;
+  if (writeBack.shortfall && !writeBack.fatal) throw writeBack.shortfall;
 }

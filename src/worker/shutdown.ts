@@ -113,10 +113,11 @@ export class Shutdown {
     return { forceFailedJobs: jobs };
   }
 
-  async #finish(error = this.#options.flow.writeBack.fatal): Promise<void> {
+  async #finish(failure?: Error): Promise<void> {
     if (this.#isFinished) return; // a forceful shutdown overtook a graceful one
     this.#isFinished = true;
-    const { emit, interceptors, workerPool } = this.#options;
+    const { emit, interceptors, workerPool, flow } = this.#options;
+    const error = failure ?? flow.writeBack.fatal ?? flow.writeBack.shortfall;
     emit("pool:release", { pool: workerPool, workerPool });
     if (interceptors?.beforeEnd) await interceptors.beforeEnd(error);
     if (error) this.#ended.reject(error);

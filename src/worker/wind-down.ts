@@ -6,19 +6,51 @@ import type { PoolOptions } from "./pool-options.ts";
 
 const interruptedMessage = "Job recovered after worker interruption";
 
-/** The flow cut off at the left and drained to the right: resolves when all is written and nothing is held any more. */
+/** How long the end of a worker waits for a database that is away, once no job runs: a restart or a fail-over takes less. */
+const patienceMs = 60_000;
+/** A grace period says how long the end may take; the last writes get this much on top of it. */
+const overtimeMs = 5_000;
+
+/**
+ * The flow cut off at the left and drained to the right: resolves when all is written and nothing is held any more. A database
+ * that stays away must not keep a process that is to end, so after a while it rejects instead.
+ */
 export async function windDown(flow: Flow, options: PoolOptions): Promise<void> {
+  const { shutdownGracePeriod } = options.settings;
+  let timer: NodeJS.Timeout | undefined;
+  const writeWithin = (ms: number): void => {
+    timer ??= setTimeout(() => flow.writeBack.giveUp(stayedAway(ms)), ms);
+  };
+  if (shutdownGracePeriod !== undefined) writeWithin(shutdownGracePeriod + overtimeMs);
+  try {
+    await drain(flow, options, () => writeWithin(patienceMs));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function stayedAway(ms: number): ShutdownError {
+  return new ShutdownError(
+    `The database is away and did not take the worker's last writes within ${ms / 1000} s, so the worker ends without them. ` +
+      "Jobs whose end could not be written, or that were claimed unheard, stay locked until they are swept.",
+  );
+}
+
+async function drain(flow: Flow, options: PoolOptions, onNothingRuns: () => void): Promise<void> {
   const { intake, localQueue, dispatcher, slots, writeBack, handOver, keeper } = flow;
   intake.close();
   await intake.ended();
   localQueue?.release();
   writeBack.giveBack(dispatcher.close());
-  await Promise.all([writeBack.returned(), waitForSlots(flow, options), intake.stopListening()]);
+  const slotsEnded = waitForSlots(flow, options).then(onNothingRuns);
+  await Promise.all([writeBack.returned(), slotsEnded, intake.stopListening()]);
   await Promise.all([writeBack.settled(), keeper.stop()]);
   await handOver?.stop();
   await writeBack.returnStrays();
   if (intake.hasStartedWorkers) await Promise.all(slots.map((worker) => options.hooks.onWorkerStop(worker)));
   await options.lifeline?.deregister();
+  // What the pool died of is told in any case.
+  if (writeBack.shortfall && !writeBack.fatal) throw writeBack.shortfall;
 }
 
 async function waitForSlots(flow: Flow, options: PoolOptions): Promise<void> {

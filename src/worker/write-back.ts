@@ -46,6 +46,7 @@ export class WriteBack {
   readonly #beingReturned = new Set<readonly Job[]>();
   #returning: Promise<void> = Promise.resolve();
   #fatal: Error | undefined;
+  #shortfall: Error | undefined;
 
   constructor(options: WriteBackOptions) {
     const { database, completeJobBatchDelay, failJobBatchDelay } = options;
@@ -63,8 +64,9 @@ export class WriteBack {
     return this.#fatal;
   }
 
-  get hasGivenUp(): boolean {
-    return this.#giveUp.signal.aborted;
+  /** Why something stays unwritten for good, if so: its locks remain until somebody sweeps them. */
+  get shortfall(): Error | undefined {
+    return this.#shortfall;
   }
 
   /** Jobs of which the database does not know yet what became of them. */
@@ -93,15 +95,16 @@ export class WriteBack {
     this.#returning = Promise.all([this.#returning, written]).then(() => void this.#beingReturned.delete(jobs));
   }
 
-  /** Returns jobs that were cut off while they ran; gives the ids of those that were no longer ours. */
+  /** Returns jobs that were cut off while they ran; gives the ids of those that were no longer ours, or could not be written. */
   giveBackStarted({ jobs, queueIds }: GivenBack, delayMs: number, reason: string): Promise<Set<string>> {
-    return this.#return(jobs, queueIds, delayMs, reason);
+    return this.#unlessGivenUp(this.#return(jobs, queueIds, delayMs, reason), () => new Set(jobs.map(({ id }) => id)));
   }
 
   /** Changes when a job that was given back runs again. */
   async move({ id, revision }: Job, to: { readonly runAt: Date; readonly attempts?: number }): Promise<void> {
     const params = { id, revision, runAt: to.runAt, attempts: to.attempts ?? null };
-    await this.#surely(() => this.#options.database.run(moveReturnedJob, params));
+    const moved = this.#surely(() => this.#options.database.run(moveReturnedJob, params));
+    await this.#unlessGivenUp(moved, () => []);
   }
 
   /** Fails a job from outside; resolves to whether it was no longer ours, or could not be written. */
@@ -125,28 +128,43 @@ export class WriteBack {
     const { strays } = this.#options;
     for (let ms = strays.lookAt - Date.now(); ms <= 1_000; ms = strays.lookAt - Date.now()) {
       await sleep(ms, this.#giveUp.signal);
-      await this.#surely(() => strays.look());
+      const looked = this.#surely(() => strays.look()).then(() => true);
+      if (!(await this.#unlessGivenUp(looked, () => false))) return;
     }
   }
 
-  /** What is not through at the next try stays unwritten. */
-  giveUp(): void {
-    this.#giveUp.abort();
+  /** What is not through at the next try stays unwritten, for this reason. */
+  giveUp(reason: Error): void {
+    this.#giveUp.abort(reason);
   }
 
   /** This pool can no longer keep its promises, so it stops and says why. */
   die(error: unknown, action: string): void {
-    if (this.#fatal || this.hasGivenUp) return;
+    if (this.#fatal || this.#giveUp.signal.aborted) return;
     const { emit, logger, workerPool } = this.#options;
     this.#fatal = toError(error);
     emit("pool:fatalError", { workerPool, error, action });
     logger.error(`The worker cannot go on and stops (${action}): ${this.#fatal.message}`, { error });
-    this.giveUp();
+    this.giveUp(this.#fatal);
     void workerPool.gracefulShutdown(`Fatal error: ${this.#fatal.message}`);
   }
 
-  #surely<T>(write: (mayBeDone: boolean) => Promise<T>): Promise<T> {
-    return persist(write, this.#options.outage, this.#giveUp.signal);
+  async #surely<T>(write: (mayBeDone: boolean) => Promise<T>): Promise<T> {
+    const { signal } = this.#giveUp;
+    try {
+      return await persist(write, this.#options.outage, signal);
+    } catch (error) {
+      if (signal.aborted) this.#shortfall ??= toError(signal.reason);
+      throw error;
+    }
+  }
+
+  /** What is given up is told by `shortfall`, and no error of its own. */
+  #unlessGivenUp<T>(written: Promise<T>, otherwise: () => T): Promise<T> {
+    return written.catch((error: unknown) => {
+      if (!this.#shortfall) throw error;
+      return otherwise();
+    });
   }
 
   #inTurn<Kind extends Outcome["kind"]>(write: Write<Kind>): Write<Kind> {

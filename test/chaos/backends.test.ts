@@ -1,6 +1,5 @@
 import type pg from "pg";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { sleep } from "../../src/util/sleep.ts";
 import { testPool } from "../support/database.ts";
 import { type PrivateServer, startPrivateServer } from "../support/private-server.ts";
 import { allRuns, countRuns, findOverlaps } from "../support/runs.ts";
@@ -9,9 +8,6 @@ import { startWorker, type WorkerProcess } from "../support/worker-process.ts";
 
 // Processes start slowly on a machine that is busy with other tests.
 vi.setConfig({ testTimeout: 90_000 });
-
-/** How long the server stays away. Thirty seconds show the same; there is no time for that in every run. */
-const absenceMs = 6_000;
 
 let server: PrivateServer;
 beforeAll(async () => {
@@ -116,38 +112,5 @@ test("a crash of the server loses no job, leaves none locked, and keeps queues s
 
   // A claim that the crash made the server forget means another run: at least once is the promise here.
   expect(findOverlaps(allRuns(workers))).toEqual([]);
-  expect((await ask(pool, leftovers)).rows).toEqual([none]);
-});
-
-test("a worker outlives a server that stays away, and carries on by itself", async () => {
-  const { url, pool } = await makeDatabase("absent");
-  // No poll comes to the rescue: jobs are found because LISTEN and the claimer come back.
-  const options = { connectionString: url, concurrency: 4, pollInterval: 600_000 };
-  const worker = await startWorker({ ...options, crontab: "* * * * * work ?seconds=*" });
-  const leaver = await startWorker({ ...options, crontab: "" });
-  const add = async (task: string, more = ""): Promise<string> =>
-    (await ask(pool, `select (graphile_worker.add_job('${task}' ${more})).id`)).rows[0].id;
-  const held = await add("hold");
-  await until(() => [worker, leaver].some((one) => one.holds().includes(held)));
-  const scheduled = await add("work", ", run_at := now() + interval '1 second'");
-
-  await server.stop("fast");
-  const isSettling = leaver.holds().length > 0;
-  for (const one of [worker, leaver]) one.release(); // a job may end while there is nobody to tell
-  leaver.kill("SIGTERM");
-  if (!isSettling) expect(await leaver.ended).toBe(0);
-  await sleep(absenceMs);
-  expect(worker.isAlive()).toBe(true);
-  const cronRuns = allRuns([worker]).length;
-  await server.start();
-  expect(await leaver.ended).toBe(0);
-
-  await untilRun([worker, leaver], [held, scheduled]);
-  await until(() => allRuns([worker]).length > cronRuns + 2, { what: "recurring jobs run again" });
-  await until(() => worker.logged(/The database answers again/).length > 0);
-  await untilRun([worker], [await add("work")]);
-  await stopAll([worker]);
-  expect(countOutages(worker)).toBe(1);
-  expect(worker.logged(/Scheduling recurring jobs failed/)).toEqual([]);
   expect((await ask(pool, leftovers)).rows).toEqual([none]);
 });

@@ -16,6 +16,8 @@ export interface Proxy {
   blackhole(): void;
   /** As above, but only for connections that are open now. */
   blackholeOpen(): void;
+  /** Resets every connection, and each new one until `restore`. */
+  sever(): void;
   restore(): void;
 }
 
@@ -29,6 +31,7 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
   const target = new URL(databaseUrl);
   const lines = new Set<Line>();
   let isSilent = false;
+  let isSevered = false;
   let trap: { text: string; sprung: () => void } | undefined;
 
   const drop = (line: Line): void => {
@@ -41,6 +44,11 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
     line.server.pause();
   };
   const listener = createServer((client) => {
+    if (isSevered) {
+      client.on("error", () => undefined);
+      client.resetAndDestroy();
+      return;
+    }
     const server = connect(Number(target.port), target.hostname);
     const line: Line = { client, server };
     lines.add(line);
@@ -96,8 +104,13 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
       lines.forEach(silence);
     },
     blackholeOpen: () => lines.forEach(silence),
+    sever: () => {
+      isSevered = true;
+      lines.forEach(drop);
+    },
     restore: () => {
       isSilent = false;
+      isSevered = false;
       for (const { client, server } of lines) {
         client.resume();
         server.resume();

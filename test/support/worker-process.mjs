@@ -1,9 +1,10 @@
 // A worker in a process of its own. It is told what to do by its argument, and tells facts as lines of JSON.
+import { EventEmitter } from "node:events";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 
-const { library, isOriginal, pool: poolOptions, crontab, ...options } = JSON.parse(process.argv[2]);
+const { library, isOriginal, pool: poolOptions, crontab, tells = [], ...options } = JSON.parse(process.argv[2]);
 const { run, Logger } = await import(library);
 
 const tell = (fact) => void process.stdout.write(`${JSON.stringify(fact)}\n`);
@@ -58,8 +59,12 @@ const pgPool = poolOptions && new pg.Pool(poolOptions);
 pgPool?.on("error", () => undefined);
 pgPool?.on("connect", () => undefined);
 
+const events = new EventEmitter();
+for (const event of tells) events.on(event, () => tell({ event }));
+
 const runner = await run({
   ...options,
+  events,
   ...(pgPool && { pgPool }),
   logger,
   taskList: tasks,

@@ -14,6 +14,9 @@ export interface WorkerProcessOptions {
   readonly minResetLockedInterval?: number;
   readonly maxResetLockedInterval?: number;
   readonly crontab?: string;
+  readonly shutdownGracePeriod?: number;
+  /** The names of events to tell of. */
+  readonly tells?: readonly string[];
   /** Make a pool from these options and hand it in, as a user would. */
   readonly pool?: Readonly<Record<string, unknown>>;
 }
@@ -35,6 +38,8 @@ export interface WorkerProcess {
   holds(): string[];
   /** The jobs that were no longer its own when they ended. */
   lost(): string[];
+  /** The names of the events that it was to tell of, in their order. */
+  told(): string[];
   /** What it logged, except about single jobs. */
   logged(pattern?: RegExp): string[];
   /** Lets held jobs end. */
@@ -51,6 +56,7 @@ interface Fact {
   readonly runs?: Run[];
   readonly holds?: string;
   readonly lost?: string;
+  readonly event?: string;
   readonly level?: string;
   readonly message?: string;
 }
@@ -88,6 +94,7 @@ async function start(options: object): Promise<WorkerProcess> {
     runs: () => readFacts().flatMap(({ runs }) => runs ?? []),
     holds: () => readFacts().flatMap(({ holds }) => holds ?? []),
     lost: () => readFacts().flatMap(({ lost }) => lost ?? []),
+    told: () => readFacts().flatMap(({ event }) => event ?? []),
     logged: (pattern = /./) =>
       readFacts().flatMap(({ level, message }) => (message && pattern.test(message) ? [`${level}: ${message}`] : [])),
     release: () => child.send("release"),
