@@ -6,7 +6,8 @@ export function stackWideTables(md) {
   const open = md.renderer.rules.table_open;
   md.renderer.rules.table_open = (tokens, index, ...rest) => {
     const html = open(tokens, index, ...rest);
-    return tokens[index].meta?.isStacked ? html.replace("<table", '<table class="stacked"') : html;
+    const name = tokens[index].meta?.className;
+    return name ? html.replace("<table", `<table class="${name}"`) : html;
   };
   md.core.ruler.push("stack_wide_tables", ({ tokens }) => {
     for (const [start, token] of tokens.entries()) {
@@ -30,8 +31,9 @@ function mark([table, ...tokens]) {
     ),
   );
   if (widths.reduce((sum, width) => sum + width, 0) <= narrow) return;
-  table.meta = { isStacked: true };
-  if (heads.length === 2) return; // no need to say which is which
+  // Of two columns it is enough to say once which is which.
+  table.meta = { className: heads.length === 2 ? "stacked" : "stacked labelled" };
+  if (heads.length === 2) return;
   for (const cell of cells) if (columnOf(cell) > 0) cell.attrSet("data-head", heads[columnOf(cell)]);
 }
 
