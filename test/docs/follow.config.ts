@@ -10,6 +10,8 @@ export default defineConfig({
     include: ["test/docs/readme.test.ts", "test/docs/first-command.test.ts", "test/docs/second-command.follow.ts"],
     pool: "forks",
     maxWorkers: 1,
+    // A clone with all its packages is removed in more than a moment.
+    hookTimeout: 300_000,
     teardownTimeout: 30_000,
     env: { FOLLOW_FRESH: "1" },
   },
