@@ -1,8 +1,7 @@
 import { defineConfig } from "vitepress";
+import { guides, page, sidebar } from "./sidebar.mjs";
 import { slugOf } from "./slug.mjs";
 import { stackWideTables } from "./tables.mjs";
-
-const page = (text, link) => ({ text, link });
 
 export default defineConfig({
   title: "Hathi",
@@ -14,6 +13,8 @@ export default defineConfig({
   head: [["link", { rel: "icon", type: "image/svg+xml", href: `${process.env.DOCS_BASE ?? "/"}mark.svg` }]],
   markdown: {
     languageAlias: { crontab: "sh" },
+    // Of the dark ones, the one whose comments can be read.
+    theme: { light: "github-light", dark: "github-dark-default" },
     anchor: { slugify: slugOf },
     config: (md) => {
       showFileNames(md);
@@ -26,57 +27,11 @@ export default defineConfig({
     outline: [2, 3],
     nav: [
       page("Getting started", "/getting-started"),
-      page("Guides", "/jobs-and-keys"),
-      page("Reference", "/reference/options"),
+      { ...page("Guides", "/jobs-and-keys"), activeMatch: guides.map(({ link }) => `^${link}`).join("|") },
+      { ...page("Reference", "/reference/options"), activeMatch: "^/reference/" },
       page("Comparison", "/comparison"),
     ],
-    sidebar: [
-      {
-        text: "Start",
-        items: [
-          page("Getting started", "/getting-started"),
-          page("Migrating from Graphile Worker", "/migrating-from-graphile-worker"),
-          page("Comparison", "/comparison"),
-        ],
-      },
-      {
-        text: "Jobs",
-        items: [
-          page("Jobs and keys", "/jobs-and-keys"),
-          page("Queues", "/queues"),
-          page("Scheduling", "/scheduling"),
-          page("Cron and time zones", "/cron-and-time-zones"),
-          page("Batch jobs", "/batch-jobs"),
-        ],
-      },
-      {
-        text: "Code",
-        items: [
-          page("Typed tasks", "/typed-tasks"),
-          page("Hooks and plugins", "/hooks-and-plugins"),
-          page("Testing", "/testing"),
-        ],
-      },
-      {
-        text: "Production",
-        items: [
-          page("Deployment", "/deployment"),
-          page("Crash recovery", "/crash-recovery"),
-          page("Performance and scaling", "/performance-and-scaling"),
-        ],
-      },
-      {
-        text: "Reference",
-        items: [
-          page("Options", "/reference/options"),
-          page("Command line", "/reference/cli"),
-          page("SQL", "/reference/sql"),
-          page("Events", "/reference/events"),
-          page("Errors", "/reference/errors"),
-        ],
-      },
-      { text: "Inside", items: [page("How it works", "/internals"), page("Job states", "/job-states")] },
-    ],
+    sidebar,
   },
 });
 
