@@ -163,11 +163,7 @@ declare
   size integer;
   spare integer := wanted * 3 + 500;
   missed integer := 0;
-  lead integer := 0;
-  is_ahead boolean := false;
   has_read boolean := false;
-  mark_run_at timestamptz;
-  mark_id bigint;
   max_missed integer := wanted * 8 + 2000;
   excluded integer;
   fit integer;
@@ -190,12 +186,10 @@ begin
   polluted := false;
   contended := false;
 
-  -- Whoever claims many jobs while somebody else is doing the same would only find rows that are being taken. So there is a
-  -- token for the head of the line, and who does not get it starts some way behind.
-  if wanted >= 50 and not off_order
-    and not pg_try_advisory_xact_lock(1752003688, hashtext($name$graphile_worker.$name$))
-  then
-    lead := wanted * (1 + floor(random() * 3)::integer);
+  -- Whoever claims many jobs while somebody else is doing the same would only step over rows that are being taken. So such
+  -- claims wait for one another; they are short, and nothing is held while waiting.
+  if wanted >= 10 and not off_order then
+    perform pg_advisory_xact_lock(1752003688, hashtext($name$graphile_worker.$name$));
   end if;
 
   level := -32769;
@@ -214,8 +208,6 @@ begin
     nth := array_position(floor_priorities, level::smallint);
     from_run_at := coalesce(floor_run_ats[nth], '-infinity');
     from_id := coalesce(floor_ids[nth], 0);
-    mark_run_at := from_run_at;
-    mark_id := from_id;
     size := room;
 
     loop
@@ -242,7 +234,7 @@ begin
             -- have got jobs back that we did not see, and those come first. They may also lie behind the marks.
             case
               when job.job_queue_id is null then false
-              when job.job_queue_id = any (refused) or cardinality(floor_priorities) > 0 or lead > 0 then true
+              when job.job_queue_id = any (refused) or cardinality(floor_priorities) > 0 then true
               when job.job_queue_id = any (mine) then false
               -- Scalars, since the planner may answer an `exists` by reading all queues, or all jobs, into a hash table.
               else (
@@ -250,7 +242,7 @@ begin
                 from graphile_worker._private_job_queues as queue
                 where queue.id = job.job_queue_id
               ) is not true
-              -- Earlier jobs may have come back since we read past their places, or we started behind them.
+              -- Earlier jobs may have come back since we read past their places.
               or has_read and (
                 select earlier.id
                 from graphile_worker._private_jobs as earlier
@@ -272,14 +264,8 @@ begin
             and (job.run_at, job.id) > (from_run_at, from_id)
           order by job.run_at, job.id
           limit size
-          offset lead
         ) as line
       ) as head;
-      if lead > 0 then
-        is_ahead := piece.seen > 0 and piece.blocked is null;
-        lead := 0;
-        continue when not is_ahead;
-      end if;
       has_read := true;
       exit when piece.seen = 0;
 
@@ -322,13 +308,6 @@ begin
       exit when room <= 0 or (piece.seen < size and piece.cut_id is null) or polluted or missed > max_missed;
       size := least(greatest(size, (piece.seen - fit) * 2), 2000);
     end loop;
-    -- What was left out at the head is not behind us.
-    if is_ahead then
-      from_run_at := mark_run_at;
-      from_id := mark_id;
-      contended := room > 0;
-      is_ahead := false;
-    end if;
     marks := marks || json_build_array(level, from_run_at::text, from_id::text);
   end loop;
 
@@ -501,7 +480,7 @@ begin
 
   if room > 0 then
     -- Somebody holds the row of a queue, but not the queue: a claim in progress. Worth another look very soon.
-    contended := contended or missed > max_missed or exists (
+    contended := missed > max_missed or exists (
       select from graphile_worker._private_job_queues where id = any (refused) and is_available
     );
 
