@@ -106,6 +106,7 @@ class CronScheduler implements RunningCron {
 
   async #backfill(start: Date): Promise<void> {
     const { database, items, emit, timeZone } = this.#options;
+    if (items.length === 0) return;
     const known = await database.run(readKnownCrontabs, undefined);
     await this.#register(start);
     for (const { at, runs } of findMissedRuns(items, known, start, timeZone)) {

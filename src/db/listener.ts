@@ -28,6 +28,8 @@ export interface ListenerOptions {
 
 const testChannel = "hathi:test";
 const maxRestMs = 5_000;
+/** By then a starting worker has a connection to spare for the test, and need not open one for it. */
+const testAfterMs = 100;
 
 /** The LISTEN connection: reconnects with back-off, and tells when it hears nothing. */
 export class Listener {
@@ -66,6 +68,8 @@ export class Listener {
     const { signal } = this.#stop;
     for (let attempts = 0; !signal.aborted; ) {
       this.#options.onConnecting(attempts);
+      // Whoever starts with us has work to do: let them have the connection that is open already.
+      await new Promise((resolve) => setImmediate(resolve));
       try {
         const client = await this.#connect();
         if (!client) return;
@@ -151,6 +155,8 @@ export class Listener {
   /** Sends ourselves a notification, once. A transaction pooler takes the LISTEN and then delivers nothing. */
   async #testHearing(over: AbortSignal, giveUp: () => void): Promise<void> {
     if (this.#isTested) return;
+    await sleep(testAfterMs, over);
+    if (over.aborted) return;
     const heard = new Promise<boolean>((resolve) => {
       this.#heard = () => resolve(true);
     });

@@ -158,7 +158,8 @@ test("a user's pool: its handlers, its size and its life stay the user's", async
   expect(count()).toEqual(before);
   expect(pgPool.ended).toBe(false);
   expect((await pgPool.query("select 1 as one")).rows).toEqual([{ one: 1 }]);
-  expect(pgPool.totalCount).toBe(pgPool.idleCount);
+  // A connection that was just being made when the runner stopped is given back when it is there.
+  await until(() => pgPool.totalCount === pgPool.idleCount);
   const client = await pgPool.connect();
   expect([client.listenerCount("notification"), client.listenerCount("end")]).toEqual([0, expect.any(Number)]);
   client.release();
