@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { ClientConfig } from "pg";
 import { connectDirectly } from "../db/direct-client.ts";
-import { Heart, type HeartOptions } from "./heart.ts";
+import { Heart, type HeartNews, type HeartOptions } from "./heart.ts";
 import { LoopBoard } from "./loop-board.ts";
 import type { WorkerMetadata } from "./recovery-settings.ts";
 
@@ -11,6 +11,9 @@ export interface HeartThreadData {
   readonly config: ClientConfig;
   readonly memory: SharedArrayBuffer;
 }
+
+/** What it says: that it is there, what the heart has to tell, and that no beat will follow. */
+export type ThreadNews = HeartNews | { readonly kind: "up" } | { readonly kind: "still" };
 
 /** What it is told later: to stop, or that the worker has changed. */
 export type HeartOrder = "stop" | WorkerMetadata;
@@ -29,6 +32,9 @@ if (parentPort) {
     if (order === "stop") stopping.abort();
     else heart.describe(order);
   });
+  const say = (news: ThreadNews): void => port.postMessage(news);
+  say({ kind: "up" });
   await heart.run(stopping.signal);
+  say({ kind: "still" });
   port.close();
 }

@@ -1,12 +1,12 @@
-import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { ClientConfig } from "pg";
 import { connectDirectly } from "../db/direct-client.ts";
 import { toError } from "../errors.ts";
 import type { Logger } from "../logger.ts";
+import { deferred } from "../util/deferred.ts";
 import { sleep } from "../util/sleep.ts";
 import { Heart, type HeartNews, type HeartOptions, lookIntervalMs } from "./heart.ts";
-import type { HeartOrder, HeartThreadData } from "./heart-thread.ts";
+import type { HeartOrder, HeartThreadData, ThreadNews } from "./heart-thread.ts";
 import type { LoopBoard } from "./loop-board.ts";
 import type { WorkerMetadata } from "./recovery-settings.ts";
 
@@ -93,13 +93,20 @@ function beatInThread(options: StartHeartOptions, onFailure: (reason: string) =>
     execArgv: isSource ? ["--import", "jiti/register"] : [],
   });
   thread.unref();
+  let isUp = false;
   let isStopping = false;
   let failure: Error | undefined;
-  thread.on("message", tell);
+  const still = deferred();
+  thread.on("message", (news: ThreadNews) => {
+    if (news.kind === "up") isUp = true;
+    else if (news.kind === "still") still.resolve();
+    else tell(news);
+  });
   thread.on("error", (error) => {
     failure = toError(error);
   });
   thread.on("exit", (code) => {
+    still.resolve();
     if (!isStopping) onFailure(failure?.message ?? `it ended with ${code}`);
   });
   const order = (what: HeartOrder): void => thread.postMessage(what);
@@ -107,11 +114,14 @@ function beatInThread(options: StartHeartOptions, onFailure: (reason: string) =>
     describe: order,
     async stop() {
       isStopping = true;
+      // One that is only just being made has not reached the database yet.
+      if (!isUp) return void thread.terminate();
       thread.ref();
       order("stop");
       const tooLate = new AbortController();
-      await Promise.race([once(thread, "exit"), sleep(stopMs, tooLate.signal).then(() => thread.terminate())]);
+      await Promise.race([still.promise, sleep(stopMs, tooLate.signal).then(() => thread.terminate())]);
       tooLate.abort();
+      thread.unref();
     },
   };
 }

@@ -147,6 +147,7 @@ test("a worker whose event loop is blocked for longer than allowed is taken for 
   const database = await freshDatabase();
   const recovery = { ...quickly, maxEventLoopBlock: 500 };
   const busy = await startRecovering(database, { recovery });
+  await linesHeld(database, 1); // whoever is to see the block is there
   const id = await addJob(database, "compute", { ms: 8_000 });
   await until(() => busy.started().includes(id));
   const other = await startRecovering(database, { recovery: { ...recovery, maxEventLoopBlock: 60_000 } });
