@@ -3,7 +3,7 @@ import type { Outcome } from "./outcome.ts";
 import type { Ending } from "./settler.ts";
 
 /** What is known of a job that has ended. */
-export interface EndedJob {
+interface EndedJob {
   readonly outcome: Outcome;
   readonly error: Error | null;
   readonly worker: Worker;
