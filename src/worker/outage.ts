@@ -1,5 +1,9 @@
 import { isAway } from "../db/sqlstate.ts";
 import type { Logger } from "../logger.ts";
+import { NoTasksError } from "./task-ids.ts";
+
+const idle =
+  "This worker has no tasks, so it runs nothing: put a file into its task folder, or a function into 'taskList'.";
 
 /**
  * Says once that the database is in trouble, and once that it is well again, however many parts of a pool notice and in
@@ -10,6 +14,7 @@ export class Outage {
   readonly #onSuspect: (error: unknown) => void;
   readonly #troubled = new Set<object>();
   #since = 0;
+  #isIdle = false;
 
   constructor(logger: Logger, onSuspect: (error: unknown) => void) {
     this.#logger = logger;
@@ -18,6 +23,11 @@ export class Outage {
 
   /** `part` is whoever noticed; the outage lasts until each of them is well. */
   trouble(part: object, error: unknown): void {
+    if (error instanceof NoTasksError) {
+      if (!this.#isIdle) this.#logger.warn(idle);
+      this.#isIdle = true;
+      return;
+    }
     const isFirst = this.#troubled.size === 0;
     this.#troubled.add(part);
     if (!isFirst) return;
@@ -33,6 +43,7 @@ export class Outage {
   }
 
   well(part: object): void {
+    this.#isIdle = false;
     if (!this.#troubled.delete(part) || this.#troubled.size > 0) return;
     const seconds = ((Date.now() - this.#since) / 1000).toFixed(1);
     this.#logger.info(`The database answers again after ${seconds} s.`);

@@ -9,6 +9,13 @@ export interface TaskIds {
   readonly nameById: ReadonlyMap<number, string>;
 }
 
+/** There is nothing that this pool could run. */
+export class NoTasksError extends Error {
+  constructor() {
+    super("No runnable tasks!");
+  }
+}
+
 export interface KnownTasksOptions {
   readonly database: Database;
   readonly tasks: TaskList;
@@ -26,7 +33,7 @@ export class KnownTasks {
 
   ids(): Promise<TaskIds> {
     const names = Object.keys(this.#options.tasks);
-    if (names.length === 0) return Promise.reject(new Error("No runnable tasks!"));
+    if (names.length === 0) return Promise.reject(new NoTasksError());
     this.#taskIds ??= this.#register(names).catch((error) => {
       this.#taskIds = undefined;
       throw error;

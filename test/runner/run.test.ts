@@ -138,6 +138,14 @@ test("runOnce() without tasks, and on a schema that is not there, fails at once 
   client.release();
 });
 
+test("run() without tasks says once that there is nothing to run, and does not blame the database", async () => {
+  const db = await freshDatabase();
+  const { runner, lines } = await startWorker(db, {});
+  await until(() => lines.some(({ message }) => message.includes("This worker has no tasks")));
+  await runner.stop();
+  expect(lines.filter(({ level }) => level === "warning" || level === "error")).toHaveLength(1);
+});
+
 test("a run() that cannot reach its database rejects", async () => {
   await expect(
     run({ ...quiet(), connectionString: "postgres://127.0.0.1:1/nothing", taskList: { t: () => undefined } }),
