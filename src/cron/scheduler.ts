@@ -29,7 +29,8 @@ export interface RunningCron extends Cron {
   replaceItems(items: readonly ParsedCronItem[]): Promise<void>;
 }
 
-const retry = { minMs: 200, maxMs: 60_000, factor: 1.5 };
+/** As often as LISTEN tries: a database that is back must not find the next minute missed as well. */
+const retry = { minMs: 200, maxMs: 5_000, factor: 1.5 };
 
 /**
  * Schedules items until released. Any number of processes may do so with the same items: each run is scheduled once. A

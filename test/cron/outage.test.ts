@@ -28,7 +28,7 @@ test("a database that is away is asked again with growing pauses, and cron goes 
   await bench.clock.advanceTo("2026-01-01T01:00:00Z");
   expect(cron._active).toBe(true);
   troubles.forEach(({ retryInMs }, attempt) => {
-    const ms = Math.min(200 * 1.5 ** attempt, 60_000);
+    const ms = Math.min(200 * 1.5 ** attempt, 5_000);
     expect(retryInMs).toBeGreaterThanOrEqual(ms * 0.5);
     expect(retryInMs).toBeLessThanOrEqual(ms * 1.5);
   });
