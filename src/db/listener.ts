@@ -7,6 +7,8 @@ import { sleep } from "../util/sleep.ts";
 export interface ListenerOptions {
   /** The client to listen on; it is ours until `release`. */
   readonly connect: () => Promise<PoolClient>;
+  /** To be waited for before the first attempt: whoever starts with us may need the connection that is open already. */
+  readonly after?: Promise<unknown>;
   /** Sends a notification over another connection, to find out whether we hear anything at all. */
   readonly notify: (channel: string, payload: string) => Promise<unknown>;
   readonly onConnecting: (attempts: number) => void;
@@ -68,8 +70,7 @@ export class Listener {
     const { signal } = this.#stop;
     for (let attempts = 0; !signal.aborted; ) {
       this.#options.onConnecting(attempts);
-      // Whoever starts with us has work to do: let them have the connection that is open already.
-      await new Promise((resolve) => setImmediate(resolve));
+      if (attempts === 0) await this.#letOthersStart();
       try {
         const client = await this.#connect();
         if (!client) return;
@@ -86,6 +87,12 @@ export class Listener {
         signal,
       );
     }
+  }
+
+  /** Whoever goes on at the same moment takes its connection first. */
+  async #letOthersStart(): Promise<void> {
+    await Promise.race([this.#options.after, this.#stopped]);
+    await new Promise((resolve) => setImmediate(resolve));
   }
 
   /** Undefined if we were stopped meanwhile: a pool that has no connection to spare must not hold up a shutdown. */

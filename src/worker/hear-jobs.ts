@@ -11,6 +11,8 @@ export const deafPollMs = 500;
 
 export interface HearJobsOptions {
   readonly connect: () => Promise<PoolClient>;
+  /** To be waited for before connecting. */
+  readonly after: Promise<unknown>;
   readonly database: Database;
   readonly workerPool: WorkerPool;
   readonly emit: Emit;
@@ -30,6 +32,7 @@ export function hearJobs(options: HearJobsOptions): Listener {
   const part = {};
   return new Listener({
     connect: options.connect,
+    after: options.after,
     notify: (channel, payload) =>
       database.withPgClient((client) => client.query("select pg_notify($1, $2)", [channel, payload])),
     onConnecting: (attempts) => emit("pool:listen:connecting", { workerPool, attempts }),

@@ -1,5 +1,6 @@
 import type { Listener } from "../db/listener.ts";
 import type { Job } from "../job.ts";
+import { deferred } from "../util/deferred.ts";
 import type { Worker, WorkerPool } from "../worker.ts";
 import { Claimer } from "./claimer.ts";
 import type { Dispatcher } from "./dispatcher.ts";
@@ -31,6 +32,7 @@ export class Intake {
   readonly #claimer: Claimer;
   readonly #listener: Listener | undefined;
   readonly #stop = new AbortController();
+  readonly #firstLook = deferred();
   #claiming: Promise<void> = Promise.resolve();
   #firstFlags: Promise<string[] | null> | undefined;
   #isDeaf = false;
@@ -120,8 +122,14 @@ export class Intake {
         localQueue?.polling();
         this.#forFreeSlots((worker) => emit("worker:getJob:start", { worker }));
       },
-      onClaimed: (jobs, wanted, bytes) => this.#handOn(jobs, wanted, bytes),
-      onError: (error) => this.#forFreeSlots((worker) => emit("worker:getJob:error", { worker, error })),
+      onClaimed: (jobs, wanted, bytes) => {
+        this.#firstLook.resolve();
+        this.#handOn(jobs, wanted, bytes);
+      },
+      onError: (error) => {
+        this.#firstLook.resolve();
+        this.#forFreeSlots((worker) => emit("worker:getJob:error", { worker, error }));
+      },
     });
   }
 
@@ -131,6 +139,8 @@ export class Intake {
     return hearJobs({
       ...this.#options,
       connect: listenOn,
+      // Jobs that are there already need not wait until another connection is made.
+      after: this.#firstLook.promise,
       onListening: () => this.#claimer.nudge(),
       onDeaf: () => {
         this.#isDeaf = true;
