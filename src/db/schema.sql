@@ -804,6 +804,24 @@ declare
   won integer[];
   wanted record;
 begin
+  if array_remove(row_queues, null) = '{}' then
+    select coalesce(array_agg(job.ctid), '{}') into locked
+    from (
+      select candidate.ctid
+      from graphile_worker._private_jobs as candidate
+      where candidate.ctid = any (rows[1:room])
+        and candidate.locked_at is null
+        and candidate.attempts < candidate.max_attempts
+        and candidate.job_queue_id is null
+        and candidate.run_at <= instant
+        and candidate.task_id = any (task_ids)
+      for update skip locked
+    ) as job;
+    excluded := 0;
+    has_passed_over := cardinality(locked) < least(room, cardinality(rows));
+    return;
+  end if;
+
   select array_agg(queue_id) into unseen
   from (
     select distinct queue_id from unnest(row_queues) as queue_id where queue_id is not null
@@ -825,19 +843,23 @@ begin
     end if;
   end if;
 
-  select
-    coalesce(array_agg(entry.tid order by entry.position) filter (where entry.is_ours), '{}') as rows,
-    coalesce(array_agg(entry.queue_id order by entry.position) filter (where entry.is_ours), '{}') as queues
-  into wanted
-  from (
-    select entry.tid, entry.position, entry.queue_id,
-      entry.queue_id is null
-        or (
-          entry.queue_id <> all (refused)
-          and row_number() over (partition by entry.queue_id order by entry.position) <= per_queue
-        ) as is_ours
-    from unnest(rows, row_queues) with ordinality as entry (tid, queue_id, position)
-  ) as entry;
+  if cardinality(refused) = 0 and cardinality(rows) <= per_queue then
+    select rows, row_queues as queues into wanted;
+  else
+    select
+      coalesce(array_agg(entry.tid order by entry.position) filter (where entry.is_ours), '{}') as rows,
+      coalesce(array_agg(entry.queue_id order by entry.position) filter (where entry.is_ours), '{}') as queues
+    into wanted
+    from (
+      select entry.tid, entry.position, entry.queue_id,
+        entry.queue_id is null
+          or (
+            entry.queue_id <> all (refused)
+            and row_number() over (partition by entry.queue_id order by entry.position) <= per_queue
+          ) as is_ours
+      from unnest(rows, row_queues) with ordinality as entry (tid, queue_id, position)
+    ) as entry;
+  end if;
   excluded := cardinality(rows) - cardinality(wanted.rows);
 
   -- The conditions stand here again because a row may have changed since it was read. `is_available` is spelt out, so that no

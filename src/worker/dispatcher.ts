@@ -18,6 +18,8 @@ import type { StopSwitch } from "./stop-switch.ts";
 const stallMs = 40;
 /** Finished jobs that the database does not know of yet: beyond this no more are started. */
 const maxUnsettled = 4_000;
+/** How long to start one job after the other before the event loop gets its turn. */
+const maxTurnMs = 2;
 
 export interface DispatcherOptions {
   readonly slots: readonly Slot[];
@@ -55,6 +57,8 @@ export class Dispatcher {
   #running = 0;
   #movedAt = 0;
   #filledAt = 0;
+  /** When this turn of the event loop started its first job. */
+  #turnBeganAt: number | undefined;
   #stallTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -156,10 +160,29 @@ export class Dispatcher {
   }
 
   #fill(): void {
-    while (this.#free.length > 0 && this.buffer.ready > 0 && !this.#isClosed && this.#unsettled < maxUnsettled) {
+    while (
+      this.#free.length > 0 &&
+      this.buffer.ready > 0 &&
+      !this.#isClosed &&
+      this.#unsettled < maxUnsettled &&
+      this.#mayGoOn()
+    ) {
       this.#start(this.#free.pop()!, this.buffer.take()!);
       if (this.buffer.size === 0) this.#options.onDrained();
     }
+  }
+
+  /** Jobs that never wait for anything must not keep the event loop: others have timers, and the database has answers. */
+  #mayGoOn(): boolean {
+    const now = performance.now();
+    if (this.#turnBeganAt === undefined) {
+      this.#turnBeganAt = now;
+      setImmediate(() => {
+        this.#turnBeganAt = undefined;
+        this.#fill();
+      });
+    }
+    return now - this.#turnBeganAt < maxTurnMs;
   }
 
   #start(slot: Slot, job: Job): void {

@@ -4,6 +4,8 @@ const maxAhead = 2_000;
 const maxBytesAhead = 8 * 1024 * 1024;
 /** What is held ahead should be started within this time, or it would be better off with another process. */
 const horizonMs = 25;
+/** The first runs say little: their code is not compiled yet. So the shortest of them counts. */
+const coldJobs = 5;
 /** After jobs had to be given back because nothing moved, claim only for free slots for a while. */
 const restAfterStallMs = 1_000;
 
@@ -19,9 +21,13 @@ export class Pace {
 
   observeJob(durationMs: number): void {
     this.#seen++;
+    if (this.#jobMs === undefined || this.#seen <= coldJobs) {
+      this.#jobMs = Math.min(durationMs, this.#jobMs ?? durationMs);
+      return;
+    }
     // Rises at once and falls slowly: holding too few costs a little speed, too many makes others wait.
-    const weight = this.#jobMs === undefined || durationMs > this.#jobMs ? 0.5 : 0.05;
-    this.#jobMs = this.#jobMs === undefined ? durationMs : this.#jobMs + (durationMs - this.#jobMs) * weight;
+    const weight = durationMs > this.#jobMs ? 0.5 : 0.05;
+    this.#jobMs += (durationMs - this.#jobMs) * weight;
   }
 
   observeClaim(jobs: number, bytes: number): void {
