@@ -135,7 +135,7 @@ create table graphile_worker.migrations (
 
 CREATE INDEX _hathi_jobs_by_queue ON graphile_worker._private_jobs USING btree (job_queue_id, priority, run_at, id) INCLUDE (task_id) WHERE (is_available AND (job_queue_id IS NOT NULL));
 
-CREATE INDEX _hathi_jobs_by_task ON graphile_worker._private_jobs USING btree (task_id, priority, run_at, id) WHERE (is_available AND (job_queue_id IS NULL));
+CREATE INDEX _hathi_jobs_by_task ON graphile_worker._private_jobs USING btree (task_id, priority, run_at, id) WHERE ((locked_at IS NULL) AND (attempts < max_attempts) AND (job_queue_id IS NULL));
 
 CREATE INDEX _hathi_jobs_in_order ON graphile_worker._private_jobs USING btree (priority, run_at, id) INCLUDE (task_id, job_queue_id) WHERE is_available;
 
@@ -425,7 +425,7 @@ begin
           from graphile_worker._private_jobs as candidate
           where candidate.ctid = any (piece.rows[1:room])
             and candidate.locked_at is null
-            and candidate.attempts < candidate.max_attempts
+            and candidate.attempts + 0 < candidate.max_attempts
             and candidate.job_queue_id is null
             and candidate.run_at <= instant
             and candidate.task_id = any (task_ids)
@@ -528,7 +528,8 @@ begin
             select candidate.ctid, candidate.run_at, candidate.id,
               row_number() over (order by candidate.run_at, candidate.id) as nth
             from graphile_worker._private_jobs as candidate
-            where candidate.is_available
+            where candidate.locked_at is null
+              and candidate.attempts < candidate.max_attempts
               and candidate.job_queue_id is null
               and candidate.task_id = task.id
               and candidate.priority = level
@@ -805,13 +806,14 @@ declare
   wanted record;
 begin
   if array_remove(row_queues, null) = '{}' then
+    -- `+ 0`, so that no partial index looks like a better way to the rows than their addresses.
     select coalesce(array_agg(job.ctid), '{}') into locked
     from (
       select candidate.ctid
       from graphile_worker._private_jobs as candidate
       where candidate.ctid = any (rows[1:room])
         and candidate.locked_at is null
-        and candidate.attempts < candidate.max_attempts
+        and candidate.attempts + 0 < candidate.max_attempts
         and candidate.job_queue_id is null
         and candidate.run_at <= instant
         and candidate.task_id = any (task_ids)
@@ -862,8 +864,8 @@ begin
   end if;
   excluded := cardinality(rows) - cardinality(wanted.rows);
 
-  -- The conditions stand here again because a row may have changed since it was read. `is_available` is spelt out, so that no
-  -- partial index looks like a better way to the rows than their addresses.
+  -- The conditions stand here again because a row may have changed since it was read. `is_available` is spelt out for the
+  -- same reason as above.
   select coalesce(array_agg(job.ctid), '{}') into locked
   from (
     select candidate.ctid

@@ -8,9 +8,11 @@
 create index _hathi_jobs_in_order on graphile_worker._private_jobs
   using btree (priority, run_at, id) include (task_id, job_queue_id)
   where is_available;
+-- `is_available` in other words, so that a query in these words can use this index only: by its figures the planner often
+-- prefers the one above, and then reads all jobs of other tasks.
 create index _hathi_jobs_by_task on graphile_worker._private_jobs
   using btree (task_id, priority, run_at, id)
-  where is_available and job_queue_id is null;
+  where locked_at is null and attempts < max_attempts and job_queue_id is null;
 create index _hathi_jobs_by_queue on graphile_worker._private_jobs
   using btree (job_queue_id, priority, run_at, id) include (task_id)
   where is_available and job_queue_id is not null;
@@ -31,13 +33,14 @@ declare
   wanted record;
 begin
   if array_remove(row_queues, null) = '{}' then
+    -- `+ 0`, so that no partial index looks like a better way to the rows than their addresses.
     select coalesce(array_agg(job.ctid), '{}') into locked
     from (
       select candidate.ctid
       from graphile_worker._private_jobs as candidate
       where candidate.ctid = any (rows[1:room])
         and candidate.locked_at is null
-        and candidate.attempts < candidate.max_attempts
+        and candidate.attempts + 0 < candidate.max_attempts
         and candidate.job_queue_id is null
         and candidate.run_at <= instant
         and candidate.task_id = any (task_ids)
@@ -88,8 +91,8 @@ begin
   end if;
   excluded := cardinality(rows) - cardinality(wanted.rows);
 
-  -- The conditions stand here again because a row may have changed since it was read. `is_available` is spelt out, so that no
-  -- partial index looks like a better way to the rows than their addresses.
+  -- The conditions stand here again because a row may have changed since it was read. `is_available` is spelt out for the
+  -- same reason as above.
   select coalesce(array_agg(job.ctid), '{}') into locked
   from (
     select candidate.ctid
@@ -310,7 +313,7 @@ begin
           from graphile_worker._private_jobs as candidate
           where candidate.ctid = any (piece.rows[1:room])
             and candidate.locked_at is null
-            and candidate.attempts < candidate.max_attempts
+            and candidate.attempts + 0 < candidate.max_attempts
             and candidate.job_queue_id is null
             and candidate.run_at <= instant
             and candidate.task_id = any (task_ids)
@@ -413,7 +416,8 @@ begin
             select candidate.ctid, candidate.run_at, candidate.id,
               row_number() over (order by candidate.run_at, candidate.id) as nth
             from graphile_worker._private_jobs as candidate
-            where candidate.is_available
+            where candidate.locked_at is null
+              and candidate.attempts < candidate.max_attempts
               and candidate.job_queue_id is null
               and candidate.task_id = task.id
               and candidate.priority = level
