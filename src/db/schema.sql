@@ -293,6 +293,9 @@ create function graphile_worker._hathi_claim_jobs(pool_id text, task_ids integer
 AS $hathi$
 declare
   instant timestamptz := coalesce(clock, now());
+  turn_class constant integer := 1752003688;
+  turn constant integer := hashtext($name$graphile_worker.$name$);
+  patience constant text := current_setting('lock_timeout');
   level integer;
   next_level integer;
   next_mark integer;
@@ -324,9 +327,16 @@ begin
   contended := false;
 
   -- Whoever claims many jobs while somebody else is doing the same would only step over rows that are being taken. So such
-  -- claims wait for one another; they are short, and nothing is held while waiting.
-  if wanted >= 10 and not off_order then
-    perform pg_advisory_xact_lock(1752003688, hashtext($name$graphile_worker.$name$));
+  -- claims wait for one another, but not for long: the other may hang, since its answer goes to a process that was stopped or
+  -- to a network that is gone. Then the two step over each other's rows.
+  if wanted >= 10 and not off_order and not pg_try_advisory_xact_lock(turn_class, turn) then
+    begin
+      perform set_config('lock_timeout', '100ms', true);
+      perform pg_advisory_xact_lock(turn_class, turn);
+      perform set_config('lock_timeout', patience, true);
+    exception when lock_not_available then
+      null; -- which also puts the setting back
+    end;
   end if;
 
   level := -32769;

@@ -254,3 +254,17 @@ test.each([{ concurrency: 1 }, { concurrency: 4 }])(
     expect(await db.jobs()).toEqual([]);
   },
 );
+
+test("a claim that hangs in the middle, as that of a stopped process may, holds up nobody else", async () => {
+  const db = await freshDatabase();
+  const hung = await db.pool.connect();
+  onTestFinished(() => hung.release(true));
+  await hung.query("begin");
+  await hung.query(`
+    select graphile_worker._hathi_claim_jobs(
+      'pool-hung', '{}', 50, 50, null, null, null, '{}', '{}', '{}', false, true)`);
+  await db.query("select graphile_worker.add_job('t') from generate_series(1, 60)");
+  const { completed, lines } = await startWorker(db, { t: () => undefined }, { concurrency: 20 });
+  await completed(60);
+  expect(lines.filter(({ level }) => level === "error")).toEqual([]);
+});
