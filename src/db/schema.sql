@@ -307,7 +307,6 @@ declare
   max_missed integer := wanted * 8 + 2000;
   excluded integer;
   fit integer;
-  has_passed_over boolean := false;
   mine integer[] := '{}';
   refused integer[] := '{}';
   taken tid[] := '{}';
@@ -421,26 +420,12 @@ begin
       end if;
       locked := '{}';
       excluded := 0;
-      if piece.has_queues then
-        select step.mine, step.refused, step.locked, step.excluded, step.has_passed_over
-        into mine, refused, locked, excluded, has_passed_over
+      if piece.rows is not null then
+        select step.mine, step.refused, step.locked, step.excluded
+        into mine, refused, locked, excluded
         from graphile_worker._hathi_lock_jobs(
           piece.rows, piece.row_queues, room, per_queue, task_ids, instant, mine, refused
         ) as step;
-      elsif piece.rows is not null then
-        has_passed_over := false;
-        select coalesce(array_agg(job.ctid), '{}') into locked
-        from (
-          select candidate.ctid
-          from graphile_worker._private_jobs as candidate
-          where candidate.ctid = any (piece.rows[1:room])
-            and candidate.locked_at is null
-            and candidate.attempts + 0 < candidate.max_attempts
-            and candidate.job_queue_id is null
-            and candidate.run_at <= instant
-            and candidate.task_id = any (task_ids)
-          for update skip locked
-        ) as job;
       end if;
       taken := taken || locked;
       has_seen_queues := has_seen_queues or piece.has_queues or piece.blocked is not null;
@@ -806,7 +791,7 @@ AS $hathi$
   select hashtextextended('hathi worker ' || worker_id, 0);
 $hathi$;
 
-create function graphile_worker._hathi_lock_jobs(rows tid[], row_queues integer[], room integer, per_queue integer, task_ids integer[], instant timestamp with time zone, INOUT mine integer[], INOUT refused integer[], OUT locked tid[], OUT excluded integer, OUT has_passed_over boolean)
+create function graphile_worker._hathi_lock_jobs(rows tid[], row_queues integer[], room integer, per_queue integer, task_ids integer[], instant timestamp with time zone, INOUT mine integer[], INOUT refused integer[], OUT locked tid[], OUT excluded integer)
  RETURNS record
  LANGUAGE plpgsql
 AS $hathi$
@@ -814,6 +799,7 @@ declare
   unseen integer[];
   won integer[];
   wanted record;
+  has_passed_over boolean;
 begin
   if array_remove(row_queues, null) = '{}' then
     -- `+ 0`, so that no partial index looks like a better way to the rows than their addresses.
@@ -830,7 +816,6 @@ begin
       for update skip locked
     ) as job;
     excluded := 0;
-    has_passed_over := cardinality(locked) < least(room, cardinality(rows));
     return;
   end if;
 

@@ -7,19 +7,17 @@ import type { Room } from "./claimer.ts";
 import type { MakeHelpers } from "./helpers.ts";
 import type { PoolInterceptors } from "./interceptors.ts";
 import { type EndWatcher, JobEnd } from "./job-end.ts";
+import { LoopTurn } from "./loop-turn.ts";
 import { isLastAttempt, type Outcome } from "./outcome.ts";
 import { Pace } from "./pace.ts";
 import { runTask } from "./run-task.ts";
 import type { SettleLane } from "./settler.ts";
 import type { Slot } from "./slot.ts";
+import { StallWatch } from "./stall-watch.ts";
 import type { StopSwitch } from "./stop-switch.ts";
 
-/** A buffered job that has not moved for this long is better off with somebody else. */
-const stallMs = 40;
 /** Finished jobs that the database does not know of yet: beyond this no more are started. */
 const maxUnsettled = 4_000;
-/** How long to start one job after the other before the event loop gets its turn. */
-const maxTurnMs = 2;
 
 export interface DispatcherOptions {
   readonly slots: readonly Slot[];
@@ -55,19 +53,19 @@ export class Dispatcher {
   /** Jobs that were given away while they ran; what they still report is ignored. */
   readonly #abandoned = new WeakSet<Job>();
   #running = 0;
-  #movedAt = 0;
-  #filledAt = 0;
-  /** When this turn of the event loop started its first job. */
-  #turnBeganAt: number | undefined;
-  #stallTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
-
+  readonly #turn = new LoopTurn(() => this.#fill());
+  readonly #stallWatch: StallWatch;
   /** What becomes of an end, for all of them. */
   readonly #onEnd: EndWatcher;
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
     const { emit } = options;
+    this.#stallWatch = new StallWatch(options.localQueue?.ttl, () => {
+      this.#pace.observeStall(Date.now());
+      options.onStall();
+    });
     this.#onEnd = {
       written: ({ outcome, worker, error, durationMs, releaseQueue }, isLost) => {
         const name = isLost ? "job:lost" : "job:complete";
@@ -117,8 +115,7 @@ export class Dispatcher {
   accept(jobs: readonly Job[], bytes: number): void {
     this.#pace.observeClaim(jobs.length, bytes);
     if (jobs.length === 0) return;
-    this.#movedAt = performance.now();
-    this.#filledAt = this.#movedAt;
+    this.#stallWatch.filled();
     for (const job of jobs) this.buffer.add(job);
     if (this.buffer.ready > this.#free.length) {
       // Let the next claim go out first, so that the database works while we do.
@@ -133,7 +130,7 @@ export class Dispatcher {
   /** Starts no further job, and hands out what was not started. */
   close(): ReturnType<Buffer["drain"]> {
     this.#isClosed = true;
-    clearTimeout(this.#stallTimer);
+    this.#stallWatch.close();
     return this.buffer.drain();
   }
 
@@ -165,24 +162,11 @@ export class Dispatcher {
       this.buffer.ready > 0 &&
       !this.#isClosed &&
       this.#unsettled < maxUnsettled &&
-      this.#mayGoOn()
+      this.#turn.mayGoOn()
     ) {
       this.#start(this.#free.pop()!, this.buffer.take()!);
       if (this.buffer.size === 0) this.#options.onDrained();
     }
-  }
-
-  /** Jobs that never wait for anything must not keep the event loop: others have timers, and the database has answers. */
-  #mayGoOn(): boolean {
-    const now = performance.now();
-    if (this.#turnBeganAt === undefined) {
-      this.#turnBeganAt = now;
-      setImmediate(() => {
-        this.#turnBeganAt = undefined;
-        this.#fill();
-      });
-    }
-    return now - this.#turnBeganAt < maxTurnMs;
   }
 
   #start(slot: Slot, job: Job): void {
@@ -192,7 +176,7 @@ export class Dispatcher {
     slot.occupy(job);
     this.#running++;
     const startedAt = performance.now();
-    this.#movedAt = startedAt;
+    this.#stallWatch.moved(startedAt);
     const run = (): Promise<Outcome> => {
       if (emit.heard("job:start")) emit("job:start", { worker: slot, job });
       return runTask(job, task, makeHelpers(job, slot, signal, promise));
@@ -236,22 +220,6 @@ export class Dispatcher {
   }
 
   #watchForStall(): void {
-    if (this.#stallTimer || this.#isClosed) return;
-    const limitMs = this.#options.localQueue?.ttl ?? stallMs;
-    this.#stallTimer = setTimeout(
-      () => {
-        this.#stallTimer = undefined;
-        if (this.buffer.size === 0 || this.#isClosed) return;
-        // What the user set is the life of a claimed job; what we judge by is whether jobs still get started.
-        const since = this.#options.localQueue ? this.#filledAt : this.#movedAt;
-        if (performance.now() - since >= limitMs) {
-          this.#pace.observeStall(Date.now());
-          this.#options.onStall();
-        } else {
-          this.#watchForStall();
-        }
-      },
-      this.#options.localQueue ? limitMs : stallMs / 2,
-    );
+    this.#stallWatch.watch(() => this.buffer.size > 0);
   }
 }

@@ -25,12 +25,13 @@ alter table graphile_worker._private_job_queues set (fillfactor = 40);
 -- `excluded` counts the rows whose queue was not to be had.
 create or replace function graphile_worker._hathi_lock_jobs(
   rows tid[], row_queues integer[], room integer, per_queue integer, task_ids integer[], instant timestamptz,
-  inout mine integer[], inout refused integer[], out locked tid[], out excluded integer, out has_passed_over boolean
+  inout mine integer[], inout refused integer[], out locked tid[], out excluded integer
 ) language plpgsql volatile as $hathi$
 declare
   unseen integer[];
   won integer[];
   wanted record;
+  has_passed_over boolean;
 begin
   if array_remove(row_queues, null) = '{}' then
     -- `+ 0`, so that no partial index looks like a better way to the rows than their addresses.
@@ -47,7 +48,6 @@ begin
       for update skip locked
     ) as job;
     excluded := 0;
-    has_passed_over := cardinality(locked) < least(room, cardinality(rows));
     return;
   end if;
 
@@ -195,7 +195,6 @@ declare
   max_missed integer := wanted * 8 + 2000;
   excluded integer;
   fit integer;
-  has_passed_over boolean := false;
   mine integer[] := '{}';
   refused integer[] := '{}';
   taken tid[] := '{}';
@@ -309,26 +308,12 @@ begin
       end if;
       locked := '{}';
       excluded := 0;
-      if piece.has_queues then
-        select step.mine, step.refused, step.locked, step.excluded, step.has_passed_over
-        into mine, refused, locked, excluded, has_passed_over
+      if piece.rows is not null then
+        select step.mine, step.refused, step.locked, step.excluded
+        into mine, refused, locked, excluded
         from graphile_worker._hathi_lock_jobs(
           piece.rows, piece.row_queues, room, per_queue, task_ids, instant, mine, refused
         ) as step;
-      elsif piece.rows is not null then
-        has_passed_over := false;
-        select coalesce(array_agg(job.ctid), '{}') into locked
-        from (
-          select candidate.ctid
-          from graphile_worker._private_jobs as candidate
-          where candidate.ctid = any (piece.rows[1:room])
-            and candidate.locked_at is null
-            and candidate.attempts + 0 < candidate.max_attempts
-            and candidate.job_queue_id is null
-            and candidate.run_at <= instant
-            and candidate.task_id = any (task_ids)
-          for update skip locked
-        ) as job;
       end if;
       taken := taken || locked;
       has_seen_queues := has_seen_queues or piece.has_queues or piece.blocked is not null;
