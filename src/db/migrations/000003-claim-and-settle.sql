@@ -218,7 +218,7 @@ begin
   -- to a network that is gone. Then the two step over each other's rows.
   if wanted >= 10 and not off_order and not pg_try_advisory_xact_lock(turn_class, turn) then
     begin
-      perform set_config('lock_timeout', '100ms', true);
+      perform set_config('lock_timeout', '500ms', true);
       perform pg_advisory_xact_lock(turn_class, turn);
       perform set_config('lock_timeout', patience, true);
     exception when lock_not_available then
@@ -308,12 +308,26 @@ begin
       end if;
       locked := '{}';
       excluded := 0;
-      if piece.rows is not null then
+      if piece.has_queues then
         select step.mine, step.refused, step.locked, step.excluded
         into mine, refused, locked, excluded
         from graphile_worker._hathi_lock_jobs(
           piece.rows, piece.row_queues, room, per_queue, task_ids, instant, mine, refused
         ) as step;
+      elsif piece.rows is not null then
+        -- As in the function, without the call: a claim of one job is made of few things.
+        select coalesce(array_agg(job.ctid), '{}') into locked
+        from (
+          select candidate.ctid
+          from graphile_worker._private_jobs as candidate
+          where candidate.ctid = any (piece.rows[1:room])
+            and candidate.locked_at is null
+            and candidate.attempts + 0 < candidate.max_attempts
+            and candidate.job_queue_id is null
+            and candidate.run_at <= instant
+            and candidate.task_id = any (task_ids)
+          for update skip locked
+        ) as job;
       end if;
       taken := taken || locked;
       has_seen_queues := has_seen_queues or piece.has_queues or piece.blocked is not null;
