@@ -81,6 +81,13 @@ export class Claimer {
     this.#pulse.nudge();
   }
 
+  /** Jobs are in line again that the last looks went past. */
+  startOver(): void {
+    this.#marks = [];
+    this.#fullLook = { at: 0, costMs: 0 };
+    this.nudge();
+  }
+
   /** There may be room now. */
   wake(): void {
     if (this.#isHungry || this.#isOnce) this.#pulse.nudge();

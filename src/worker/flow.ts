@@ -54,7 +54,7 @@ export class Flow {
       handOver: this.handOver,
       onReturned: (jobs) => {
         this.localQueue?.returned(jobs);
-        this.intake.wake();
+        this.intake.startOver();
       },
     });
     this.dispatcher = this.#makeDispatcher(options);

@@ -60,13 +60,18 @@ export class Intake {
 
   /** Instead of `start`: resolves when there is nothing more to do, rejects when that cannot be found out. */
   runUntilEmpty(): Promise<void> {
-    this.#claiming = this.#claimer.runUntilEmpty(this.#stop.signal, () => this.#options.dispatcher.isQuiet);
+    this.#claiming = this.#claimer.runUntilEmpty(this.#stop.signal, () => this.#isQuiet);
     return this.#claiming;
   }
 
   /** There may be jobs now. */
   nudge(): void {
     this.#claimer.nudge();
+  }
+
+  /** Jobs that we held are in line again. */
+  startOver(): void {
+    this.#claimer.startOver();
   }
 
   /** Jobs that are known of may find a place now. */
@@ -102,6 +107,10 @@ export class Intake {
 
   async stopListening(): Promise<void> {
     await this.#listener?.stop();
+  }
+
+  get #isQuiet(): boolean {
+    return this.#options.dispatcher.isQuiet && !this.#options.writeBack.isReturning;
   }
 
   #makeClaimer(): Claimer {

@@ -1,12 +1,19 @@
 /** A buffered job that has not moved for this long is better off with somebody else. */
 const stallMs = 40;
 
-/** Notices when jobs that are held ahead stand still. */
+/** How soon to look a second time: after one turn of the event loop, in which jobs get started if there are slots for them. */
+const secondLookMs = 1;
+
+/**
+ * Notices when jobs that are held ahead stand still. It takes two looks to be sure, because time also goes by while the whole
+ * process stands still: it got no processor, or one task did not let go of the event loop.
+ */
 export class StallWatch {
   readonly #lifeMs: number | undefined;
   readonly #onStall: () => void;
   #movedAt = 0;
   #filledAt = 0;
+  #isSuspected = false;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -29,16 +36,16 @@ export class StallWatch {
   watch(isHolding: () => boolean): void {
     if (this.#timer || this.#isClosed) return;
     const limitMs = this.#lifeMs ?? stallMs;
-    this.#timer = setTimeout(
-      () => {
-        this.#timer = undefined;
-        if (!isHolding()) return;
-        const since = this.#lifeMs === undefined ? this.#movedAt : this.#filledAt;
-        if (performance.now() - since >= limitMs) this.#onStall();
-        else this.watch(isHolding);
-      },
-      this.#lifeMs ?? stallMs / 2,
-    );
+    const restMs = this.#isSuspected ? secondLookMs : (this.#lifeMs ?? stallMs / 2);
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      const since = this.#lifeMs === undefined ? this.#movedAt : this.#filledAt;
+      const isLate = isHolding() && performance.now() - since >= limitMs;
+      const isSure = isLate && this.#isSuspected;
+      this.#isSuspected = isLate && !isSure;
+      if (isSure) this.#onStall();
+      else if (isHolding()) this.watch(isHolding);
+    }, restMs);
   }
 
   close(): void {

@@ -84,6 +84,11 @@ export class WriteBack {
     return this.#returning;
   }
 
+  /** Jobs that were not started are on their way back. */
+  get isReturning(): boolean {
+    return this.#beingReturned.size > 0;
+  }
+
   /** Returns jobs that were claimed and not started. */
   giveBack({ jobs, queueIds }: GivenBack): void {
     if (jobs.length === 0) return;

@@ -6,6 +6,11 @@ import { heldTask, never, startPool, startWorker } from "./kit.ts";
 
 const quiet = { noHandleSignals: true } as const;
 
+function keepEventLoop(ms: number): void {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+}
+
 test("jobs start in the order of priority, then run_at, then id", async () => {
   const db = await freshDatabase();
   await db.query(`
@@ -35,6 +40,47 @@ test("order holds over many claims, among jobs of tasks that this worker lacks a
   const expected = [...ours.filter((n) => n % 2 === 0), ...ours.filter((n) => n % 2 === 1)];
   expect(order.toSorted((a, b) => a - b)).toEqual(ours);
   expect(order).toEqual(expected);
+});
+
+test("a task that once keeps the event loop to itself does not upset the order of what is held ahead", async () => {
+  const db = await freshDatabase();
+  await db.query("select graphile_worker.add_job('t', json_build_object('n', n)) from generate_series(1, 9000) as n");
+  const order: number[] = [];
+  await runOnce({
+    ...quiet,
+    connectionString: db.url,
+    taskList: {
+      t: ({ n }) => {
+        order.push(n);
+        if (n % 700 === 0) keepEventLoop(120);
+      },
+    },
+  });
+  expect(order).toEqual(Array.from({ length: 9000 }, (_, index) => index + 1));
+});
+
+test("a run until empty comes to what it has given back, though nobody tells it", async () => {
+  const db = await freshDatabase();
+  await db.query("select graphile_worker.add_job('t', json_build_object('n', n)) from generate_series(1, 600) as n");
+  await db.query(`
+    create table returned (id bigint);
+    create function note_return() returns trigger language plpgsql as
+      'begin insert into public.returned values (new.id); return null; end';
+    create trigger note_return after update on graphile_worker._private_jobs
+      for each row when (new.attempts < old.attempts) execute function note_return()`);
+  let done = 0;
+  await runOnce({
+    ...quiet,
+    connectionString: db.url,
+    taskList: {
+      t: ({ n }) => {
+        done++;
+        if (n > 300 && n < 304) keepEventLoop(120);
+      },
+    },
+  });
+  expect(await db.query("select from returned")).not.toHaveLength(0);
+  expect(done).toBe(600);
 });
 
 test("a job carries its times as the driver gives them, infinite ones included", async () => {
