@@ -1,14 +1,21 @@
 // Writes docs/reference from the source (doc comments, defaults, the flags of the commands, the schema), and the figures of the
-// last benchmark into docs/comparison.md. Build first.
+// last benchmark into docs/comparison.md.
 import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { build } from "rolldown";
 import { makeReference } from "./reference/pages.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const built = (name) => import(pathToFileURL(`${root}dist/${name}`).href);
-
-const { loadCommands } = await built("cli/commands.js");
-const { defaults, recoveryDefaults } = await built("config/defaults.js");
+const built = join(root, ".hathi/reference");
+await build({
+  input: { commands: join(root, "src/cli/commands.ts"), defaults: join(root, "src/config/defaults.ts") },
+  platform: "node",
+  external: /^[^./]/,
+  output: { dir: built },
+});
+const { loadCommands } = await import(pathToFileURL(join(built, "commands.js")).href);
+const { defaults, recoveryDefaults } = await import(pathToFileURL(join(built, "defaults.js")).href);
 const pages = makeReference({ commands: await loadCommands(["--help"]), defaults, recoveryDefaults });
 mkdirSync(`${root}docs/reference`, { recursive: true });
 for (const [name, text] of Object.entries(pages)) writeFileSync(`${root}docs/${name}`, text);

@@ -1,7 +1,6 @@
 import "graphile-config";
 import { constants } from "node:fs";
 import type {} from "../hooks.ts";
-import { executableTask } from "./executable-task.ts";
 
 const platforms: readonly NodeJS.Platform[] = ["darwin", "freebsd", "linux", "openbsd", "sunos"];
 
@@ -15,10 +14,12 @@ export const LoadTaskFromExecutableFilePlugin: GraphileConfig.Plugin = {
         if (platforms.includes(process.platform)) return;
         ctx.logger.warn(`Executable tasks are not supported on ${process.platform}: such files are ignored.`);
       },
-      loadTaskFromFiles(_ctx, event) {
+      async loadTaskFromFiles(_ctx, event) {
         if (event.handler || !platforms.includes(process.platform)) return;
         const file = event.fileDetailsList.find(({ stats }) => (stats.mode & constants.S_IXUSR) !== 0);
-        if (file) event.handler = executableTask(file, event.taskIdentifier);
+        if (!file) return;
+        const { executableTask } = await import("./executable-task.ts");
+        event.handler = executableTask(file, event.taskIdentifier);
       },
     },
   },

@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { HathiError, toError } from "../errors.ts";
 
@@ -49,8 +48,9 @@ function placeOf(error: Error): string | undefined {
  * Node tells the place of a syntax error in an ES module only to the terminal. Importing it once more in a process of its
  * own makes it print that; no code runs, since a module that cannot be parsed is never linked.
  */
-function placeOfSyntaxError(file: string, error: Error): Promise<string | undefined> {
-  if (!(error instanceof SyntaxError)) return Promise.resolve(undefined);
+async function placeOfSyntaxError(file: string, error: Error): Promise<string | undefined> {
+  if (!(error instanceof SyntaxError)) return undefined;
+  const { execFile } = await import("node:child_process");
   return new Promise((resolve) => {
     const script = "import(process.argv[1])";
     execFile(process.execPath, ["-e", script, pathToFileURL(file).href], { timeout: 10_000 }, (_error, _out, err) => {

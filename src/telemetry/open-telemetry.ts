@@ -10,18 +10,17 @@ export interface Tracing {
   readonly tracer: OpenTelemetry.Tracer;
 }
 
+/** Where `@opentelemetry/api`, of whichever copy and 1.x version, keeps what an SDK has registered. */
+const registry = Symbol.for("opentelemetry.js.api.1");
+type Registered = { readonly [registry]?: { readonly trace?: unknown } };
+
 let api: Api | null | undefined;
-/** An application that does not trace is asked again only now and then, since even to ask has its price. */
-const restAfterNone = 16;
-let rest = 0;
 let known: { readonly provider: unknown; readonly tracing: Tracing } | undefined;
 
-/** Gives tracing if `@opentelemetry/api` is installed and an SDK is registered; cheap enough to ask for every job. */
+/** Gives tracing if an SDK is registered; cheap enough to ask for every job. */
 export function findTracing(): Tracing | undefined {
-  if (rest > 0) {
-    rest--;
-    return undefined;
-  }
+  // An application that does not trace need not load the package, which it may have for other reasons.
+  if ((globalThis as Registered)[registry]?.trace === undefined) return undefined;
   if (api === undefined) api = findApi();
   if (api === null) return undefined;
   const provider = api.trace.getTracerProvider() as OpenTelemetry.ProxyTracerProvider;
@@ -29,10 +28,7 @@ export function findTracing(): Tracing | undefined {
   const isProxy = "getDelegateTracer" in provider;
   const behind = isProxy ? provider.getDelegate() : provider;
   if (known?.provider === behind) return known.tracing;
-  if (isProxy && !provider.getDelegateTracer("hathi", version)) {
-    rest = restAfterNone;
-    return undefined;
-  }
+  if (isProxy && !provider.getDelegateTracer("hathi", version)) return undefined;
   const tracing = { api, tracer: provider.getTracer("hathi", version) };
   known = { provider: behind, tracing };
   return tracing;

@@ -1,9 +1,9 @@
 import pg from "pg";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { makeAddJob, makeSharedAddJob } from "../../src/client/add-job.ts";
 import { type Database, poolDatabase } from "../../src/db/database.ts";
 import type { AddJobFunction } from "../../src/job.ts";
-import { freshDatabase, type TestDatabase } from "../support/database.ts";
+import { freshDatabase, type TestDatabase, testPool } from "../support/database.ts";
 import { sharedDatabase } from "../support/shared-database.ts";
 
 const settings = { useNodeTime: false };
@@ -122,8 +122,7 @@ describe.each([
   test("the id is a text even where bigints are parsed as numbers", async () => {
     const db = database();
     const types = { getTypeParser: (oid: number) => (oid === 20 ? Number : pg.types.getTypeParser(oid)) as never };
-    const pool = new pg.Pool({ connectionString: db.url, types });
-    onTestFinished(() => pool.end());
+    const pool = testPool(db.url, 1, { types });
     const job = await make(open({ ...db, pool }), settings)("t", {});
     expect(typeof job.id).toBe("string");
   });

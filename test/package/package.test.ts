@@ -42,7 +42,7 @@ describe("the published package", () => {
     const outside = hathi.files.filter((path) => !path.startsWith("dist/"));
     expect(outside.toSorted()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "package.json"]);
     expect(hathi.files).toEqual(
-      expect.arrayContaining(["dist/index.js", "dist/index.d.ts", "dist/cli/main.js", "dist/db/schema.sql"]),
+      expect.arrayContaining(["dist/index.js", "dist/index.d.ts", "dist/cli/main.js", "dist/schema.sql"]),
     );
     expect(hathi.files.filter((path) => path.endsWith("-baseline.sql"))).toHaveLength(1);
     expect(hathi.files.filter((path) => /\.test\.|\.ts$/.test(path) && !path.endsWith(".d.ts"))).toEqual([]);

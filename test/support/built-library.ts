@@ -1,7 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -23,13 +22,9 @@ function build(folder: string): void {
   mkdirSync(cache, { recursive: true });
   removeOld();
   const aside = mkdtempSync(join(cache, "new-"));
-  const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
-  const args = [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", aside, "--declaration", "false"];
-  spawnSync(process.execPath, args, { cwd: root });
+  spawnSync(process.execPath, [join(root, "scripts/bundle.mjs"), aside], { cwd: root });
   if (!existsSync(join(aside, "index.js")))
     throw new Error("src could not be compiled: run 'npm run build' to see why.");
-  cpSync(join(root, "src/db/migrations"), join(aside, "db/migrations"), { recursive: true });
-  cpSync(join(root, "src/db/schema.sql"), join(aside, "db/schema.sql"));
   try {
     renameSync(aside, folder);
   } catch (error) {

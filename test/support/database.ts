@@ -67,15 +67,15 @@ export async function freshDatabase(options: FreshDatabaseOptions = {}): Promise
 }
 
 /** A pool that survives its server: an idle connection that is cut must not end the test process. */
-function makePool(url: string, max = 10): pg.Pool {
-  const pool = new pg.Pool({ connectionString: url, max });
+function makePool(url: string, max = 10, config: pg.PoolConfig = {}): pg.Pool {
+  const pool = new pg.Pool({ connectionString: url, max, ...config });
   pool.on("error", () => undefined);
   return pool;
 }
 
 /** A pool that is ended when the test is over, whatever happened to its connections. */
-export function testPool(url: string, max?: number): pg.Pool {
-  const pool = makePool(url, max);
+export function testPool(url: string, max?: number, config?: pg.PoolConfig): pg.Pool {
+  const pool = makePool(url, max, config);
   onTestFinished(async () => {
     if (!pool.ended) await pool.end();
   });
