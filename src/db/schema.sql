@@ -588,20 +588,24 @@ begin
       set attempts = job.attempts + 1, locked_by = pool_id, locked_at = instant
       where job.ctid = any (taken)
       returning job.id, job.job_queue_id, job.task_id, job.payload, job.priority, job.run_at, job.attempts, job.max_attempts,
-        job.last_error, job.created_at, job.updated_at, job.key, job.revision, job.flags
+        job.last_error, job.created_at, job.updated_at, job.key, job.revision, job.flags,
+        -- A large payload is asked for by itself: in one text with others it would be copied several times, here and there.
+        pg_column_size(job.payload) > 8000
+          or (pg_column_size(job.payload) > 1000 and pg_column_compression(job.payload) is not null) as is_large
     )
     select
       '[' || string_agg(
         -- Written out by hand: json_build_array looks up the type of every value of every row, which costs several times more.
         -- JSON has no infinite numbers, so an infinite time becomes one that is far out of range.
         concat(
-          '["', claimed.id, '",', coalesce(claimed.job_queue_id::text, 'null'), ',', claimed.task_id, ',', claimed.payload, ',',
+          '["', claimed.id, '",', coalesce(claimed.job_queue_id::text, 'null'), ',', claimed.task_id, ',',
+          case when claimed.is_large then 'null' else claimed.payload::text end, ',',
           claimed.priority, ',', least(greatest(date_part('epoch', claimed.run_at), -1e15), 1e15), ',', claimed.attempts, ',', claimed.max_attempts, ',',
           case when claimed.last_error is null then 'null' else to_json(claimed.last_error)::text end, ',',
           least(greatest(date_part('epoch', claimed.created_at), -1e15), 1e15), ',',
           least(greatest(date_part('epoch', claimed.updated_at), -1e15), 1e15), ',',
           case when claimed.key is null then 'null' else to_json(claimed.key)::text end, ',', claimed.revision, ',',
-          coalesce(claimed.flags::text, 'null'), ']'
+          coalesce(claimed.flags::text, 'null'), case when claimed.is_large then ',1]' else ']' end
         ),
         ',' order by claimed.priority, claimed.run_at, claimed.id
       ) || ']',

@@ -10,12 +10,18 @@ function toDate(seconds: number): Date {
 }
 
 /** Builds the job that a task is handed. */
-export function claimedJob(row: ClaimedRow, taskIdentifier: string, poolId: string, lockedAt: Date): Job {
+export function claimedJob(
+  row: ClaimedRow,
+  payload: unknown,
+  taskIdentifier: string,
+  poolId: string,
+  lockedAt: Date,
+): Job {
   return hideTraces({
     id: row[0],
     job_queue_id: row[1],
     task_id: row[2],
-    payload: row[3],
+    payload,
     priority: row[4],
     run_at: toDate(row[5]),
     attempts: row[6],

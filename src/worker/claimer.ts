@@ -1,11 +1,11 @@
 import type { Database } from "../db/database.ts";
 import { isAway, isRepeatable } from "../db/sqlstate.ts";
-import { type ClaimedRow, claimJobs, type Mark } from "../db/statements/claim-jobs.ts";
+import { claimJobs, type Mark } from "../db/statements/claim-jobs.ts";
 import type { Job } from "../job.ts";
 import { backoffMs } from "../util/backoff.ts";
 import { Pulse } from "../util/pulse.ts";
-import { claimedJob } from "./claimed-job.ts";
 import type { Outage } from "./outage.ts";
+import { readClaim } from "./read-claim.ts";
 import type { Strays } from "./strays.ts";
 import type { TaskIds } from "./task-ids.ts";
 
@@ -154,7 +154,7 @@ export class Claimer {
   }
 
   async #claim(room: Room): Promise<void> {
-    const { database, useNodeTime, pollInterval, outage } = this.#options;
+    const { database, useNodeTime, pollInterval, outage, strays } = this.#options;
     // What nudges us from here on happened after this look began.
     this.#isHungry = false;
     this.#options.onClaiming();
@@ -180,9 +180,7 @@ export class Claimer {
       this.#errors = 0;
       const now = Date.now();
       if (marks.length === 0) this.#fullLook = { at: now, costMs: now - startedAt };
-      const lockedAt = new Date(now);
-      const rows: ClaimedRow[] = result?.jobs ? JSON.parse(result.jobs) : [];
-      const jobs = rows.map((row) => claimedJob(row, nameById.get(row[2])!, poolId, lockedAt));
+      const { jobs, bytes } = await readClaim(result?.jobs, { database, poolId, nameById, strays });
 
       const isFull = jobs.length >= room.jobs;
       if (isFull && result?.reached) this.#remember(JSON.parse(result.reached), marks);
@@ -197,7 +195,7 @@ export class Claimer {
         result?.due_in_ms ?? Infinity,
       );
       this.#lookAt = now + Math.min(pollInterval(), restMs);
-      this.#options.onClaimed(jobs, room.jobs, result?.jobs?.length ?? 0);
+      this.#options.onClaimed(jobs, room.jobs, bytes);
     } catch (error) {
       outage.trouble(this, error);
       outage.suspect(error);

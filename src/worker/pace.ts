@@ -1,7 +1,7 @@
 /** How many jobs a pool may hold ahead at the most, whatever their speed. */
 const maxAhead = 2_000;
 /** How many bytes of payload it may hold ahead. */
-const maxBytesAhead = 8 * 1024 * 1024;
+const maxBytesAhead = 2 * 1024 * 1024;
 /** What is held ahead should be started within this time, or it would be better off with another process. */
 const horizonMs = 25;
 /** The first runs say little: their code is not compiled yet. So the shortest of them counts. */

@@ -36,6 +36,11 @@ export class Strays {
     this.#plan();
   }
 
+  /** Notes that jobs are locked for us which we could not read. */
+  expect(): void {
+    this.#plan();
+  }
+
   async look(): Promise<void> {
     const { database, poolId, held } = this.#options;
     const jobs = held();

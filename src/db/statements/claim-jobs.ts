@@ -16,6 +16,8 @@ export type ClaimedRow = readonly [
   key: string | null,
   revision: number,
   flags: { [flag: string]: true } | null,
+  /** The payload is not here: it is large, and to be had with `readPayloads`. */
+  isLarge?: 1,
 ];
 
 /** How far a claim got in one priority: everything up to there was looked at. */
