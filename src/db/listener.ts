@@ -3,10 +3,15 @@ import type { Notification, PoolClient, QueryConfig } from "pg";
 import { deferred } from "../util/deferred.ts";
 import { sleep } from "../util/sleep.ts";
 
-/** What somebody who wants to be woken by the database has to say about it. */
-export interface ListenerOptions {
+export interface ListenOn {
   /** The client to listen on; it is ours until `release`. */
   readonly connect: () => Promise<PoolClient>;
+  /** Others go on to use it after us, so it must stop listening before it is given back. Otherwise it is closed. */
+  readonly isLent: boolean;
+}
+
+/** What somebody who wants to be woken by the database has to say about it. */
+export interface ListenerOptions extends ListenOn {
   /** To be waited for before the first attempt: whoever starts with us may need the connection that is open already. */
   readonly after?: Promise<unknown>;
   /** Sends a notification over another connection, to find out whether we hear anything at all. */
@@ -130,7 +135,7 @@ export class Listener {
     let failure: Error | undefined;
     let check: NodeJS.Timeout | undefined;
     const over = new AbortController();
-    const { checkMs = 60_000, patienceMs: query_timeout = 10_000 } = this.#options;
+    const { isLent, checkMs = 60_000, patienceMs: query_timeout = 10_000 } = this.#options;
     const ask = (text: string): Promise<unknown> => client.query({ text, query_timeout } as QueryConfig);
     try {
       if (signal.aborted) return;
@@ -142,7 +147,7 @@ export class Listener {
       void this.#testHearing(over.signal, () => lost.resolve());
       check = setInterval(() => void ask("select 1").catch(onError), checkMs);
       await lost.promise;
-      await ask(`UNLISTEN "jobs:insert"; UNLISTEN "worker:migrate"; UNLISTEN "${testChannel}"`);
+      if (isLent) await ask(`UNLISTEN "jobs:insert"; UNLISTEN "worker:migrate"; UNLISTEN "${testChannel}"`);
     } catch (error) {
       failure = error as Error;
     } finally {
@@ -153,7 +158,7 @@ export class Listener {
       client.removeListener("end", onEnd);
       client.removeListener("notification", onNotification);
       this.#options.onReleased(client);
-      client.release(failure);
+      client.release(failure ?? !isLent);
       client.removeListener("error", onError);
     }
     if (failure) throw failure;

@@ -1,6 +1,7 @@
 import type { Pool as PgPool, PoolClient } from "pg";
 import type { RunOnceOptions, WorkerPoolOptions } from "../config/options.ts";
 import { clientDatabase, poolDatabase } from "../db/database.ts";
+import type { HeldPool } from "../db/pool.ts";
 import { resetLocks } from "../db/statements/reset-locks.ts";
 import type { TaskList } from "../task.ts";
 import { type TaskListInput, toTaskList } from "../tasks/defined-names.ts";
@@ -14,12 +15,12 @@ import { startPool } from "./start-pool.ts";
 /** Runs tasks until told to stop, on a pool and a schema that are ready. */
 export function runTaskList(options: WorkerPoolOptions, tasks: TaskListInput, pgPool: PgPool): WorkerPool {
   const compiled = compileSharedOptions(options);
-  return startPoolOn(pgPool, compiled, toTaskList(tasks), false);
+  return startPoolOn({ pool: pgPool, isOurs: false }, compiled, toTaskList(tasks), false);
 }
 
 /** Shared by everything that runs tasks on a pool. */
 export function startPoolOn(
-  pgPool: PgPool,
+  { pool: pgPool, isOurs: ownsPool }: Pick<HeldPool, "pool" | "isOurs">,
   compiled: CompiledSharedOptions<WorkerPoolOptions & RunOnceOptions> | CompiledSharedOptions<WorkerPoolOptions>,
   tasks: TaskList,
   isOnce: boolean,
@@ -34,6 +35,7 @@ export function startPoolOn(
     forbiddenFlags: _rawOptions.forbiddenFlags,
     concurrency: settings.concurrentJobs,
     pgPool,
+    ownsPool,
     isOnce,
     noHandleSignals: _rawOptions.noHandleSignals,
   });
@@ -55,6 +57,7 @@ export function runTaskListOnce(options: RunOnceOptions, tasks: TaskListInput, c
     forbiddenFlags: options.forbiddenFlags,
     concurrency: 1,
     pgPool: undefined,
+    ownsPool: false,
     isOnce: true,
     workerId: options.workerId,
     noHandleSignals: options.noHandleSignals,

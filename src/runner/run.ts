@@ -42,7 +42,7 @@ export async function runOnce(options: RunnerOptions, overrideTaskList?: TaskLis
   try {
     await migrateSchema(open.database, compiled.ctx);
     const tasks = overrideTaskList ? toTaskList(overrideTaskList) : await findTasks(compiled);
-    await startPoolOn(open.pool, compiled, tasks, true).promise;
+    await startPoolOn(open, compiled, tasks, true).promise;
   } finally {
     await open.release();
   }
@@ -86,7 +86,7 @@ export function startRunner(
   });
   let pool: Pool;
   try {
-    pool = startPoolOn(open.pool, compiled, tasks, false);
+    pool = startPoolOn(open, compiled, tasks, false);
   } catch (error) {
     void cron.release().catch(() => undefined);
     throw error;

@@ -1,7 +1,8 @@
-import type { Pool as PgPool, PoolClient } from "pg";
+import type { Pool as PgPool } from "pg";
 import type { ForbiddenFlagsFn } from "../config/options.ts";
 import type { Database } from "../db/database.ts";
 import { connectDirectly } from "../db/direct-client.ts";
+import type { ListenOn } from "../db/listener.ts";
 import type { AddAnyJobFunction, AddAnyJobsFunction, Job } from "../job.ts";
 import type { TaskList } from "../task.ts";
 import { makeJobHelpers } from "../worker/helpers.ts";
@@ -24,6 +25,8 @@ export interface StartPoolOptions {
   readonly concurrency: number;
   /** The pool to listen on; undefined for a single client, which cannot listen. */
   readonly pgPool: PgPool | undefined;
+  /** The pool will be gone when the workers are. */
+  readonly ownsPool: boolean;
   readonly isOnce: boolean;
   readonly workerId?: string | undefined;
   readonly noHandleSignals?: boolean | undefined;
@@ -60,7 +63,7 @@ export function startPool(options: StartPoolOptions): Pool {
     interceptors: poolInterceptors(lifecycle, workerId, withPgClient, stopReason),
     forbiddenFlags: resolveFlags(options.forbiddenFlags),
     mayHoldAhead: typeof options.forbiddenFlags !== "function",
-    listenOn: isOnce || !settings.useNotifications ? undefined : listenOn(pgPool, settings.listenConnectionString),
+    listenOn: isOnce || !settings.useNotifications ? undefined : listenOn(options),
     workerId: options.workerId,
     isOnce,
     ownsTransactions: pgPool !== undefined,
@@ -76,14 +79,12 @@ function resolveFlags(flags: StartPoolOptions["forbiddenFlags"]): () => Promise<
   return async () => (typeof flags === "function" ? await flags() : (flags ?? null));
 }
 
-function listenOn(
-  pgPool: PgPool | undefined,
-  connectionString: string | undefined,
-): (() => Promise<PoolClient>) | undefined {
-  if (connectionString) return () => connectDirectly(connectionString);
+function listenOn({ pgPool, ownsPool, compiled }: StartPoolOptions): ListenOn | undefined {
+  const { listenConnectionString } = compiled.settings;
+  if (listenConnectionString) return { connect: () => connectDirectly(listenConnectionString), isLent: false };
   // The only connection of a pool is needed for work.
   if (!pgPool || pgPool.options.max === 1) return undefined;
-  return () => pgPool.connect();
+  return { connect: () => pgPool.connect(), isLent: !ownsPool };
 }
 
 function poolHooks(

@@ -1,6 +1,6 @@
 import type { Notification, PoolClient } from "pg";
 import type { Database } from "../db/database.ts";
-import { Listener } from "../db/listener.ts";
+import { Listener, type ListenOn } from "../db/listener.ts";
 import type { Emit } from "../events.ts";
 import type { Logger } from "../logger.ts";
 import type { WorkerPool } from "../worker.ts";
@@ -9,8 +9,7 @@ import type { Outage } from "./outage.ts";
 /** How often to look when nobody tells us of new jobs. */
 export const deafPollMs = 500;
 
-export interface HearJobsOptions {
-  readonly connect: () => Promise<PoolClient>;
+export interface HearJobsOptions extends ListenOn {
   /** To be waited for before connecting. */
   readonly after: Promise<unknown>;
   readonly database: Database;
@@ -32,6 +31,7 @@ export function hearJobs(options: HearJobsOptions): Listener {
   const part = {};
   return new Listener({
     connect: options.connect,
+    isLent: options.isLent,
     after: options.after,
     notify: (channel, payload) =>
       database.withPgClient((client) => client.query("select pg_notify($1, $2)", [channel, payload])),

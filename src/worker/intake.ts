@@ -147,7 +147,7 @@ export class Intake {
     if (!listenOn) return undefined;
     return hearJobs({
       ...this.#options,
-      connect: listenOn,
+      ...listenOn,
       // Jobs that are there already need not wait until another connection is made.
       after: this.#firstLook.promise,
       onListening: () => this.#claimer.nudge(),

@@ -1,5 +1,5 @@
-import type { PoolClient } from "pg";
 import type { Database } from "../db/database.ts";
+import type { ListenOn } from "../db/listener.ts";
 import type { Emit } from "../events.ts";
 import type { Job } from "../job.ts";
 import type { Logger } from "../logger.ts";
@@ -53,7 +53,7 @@ export interface PoolOptions {
   /** False if the forbidden flags can change from one job to the next, so that none may be claimed ahead. */
   readonly mayHoldAhead: boolean;
   /** The connection to listen on; undefined to rely on polling alone. */
-  readonly listenOn: (() => Promise<PoolClient>) | undefined;
+  readonly listenOn: ListenOn | undefined;
   readonly workerId: string | undefined;
   /** Run until there is nothing more to do, then stop. */
   readonly isOnce: boolean;

@@ -150,6 +150,7 @@ test("a LISTEN connection that died without a word is replaced", async () => {
       connections.push(client);
       return client;
     },
+    isLent: true,
     notify: (channel, payload) => db.query("select pg_notify($1, $2)", [channel, payload]),
     onConnecting: () => undefined,
     onConnected: () => undefined,
@@ -182,6 +183,7 @@ test("a connection that is lost during the test of its hearing is not taken for 
       clients.push(client);
       return client;
     },
+    isLent: true,
     // The first test message is lost together with the connection that was to hear it.
     notify: async (channel, payload) => {
       if (clients.length > 1)
