@@ -1,4 +1,4 @@
-import type { Notification, PoolClient } from "pg";
+import type { Notification } from "pg";
 import type { Database } from "../db/database.ts";
 import { Listener, type ListenOn } from "../db/listener.ts";
 import type { Emit } from "../events.ts";
