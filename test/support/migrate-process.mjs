@@ -5,20 +5,21 @@ import { pathToFileURL } from "node:url";
 import pg from "pg";
 
 const [library, url, schema] = process.argv.slice(2);
-const { migrate } = await import(new URL("db/migrate.js", pathToFileURL(library)).href);
-const pool = new pg.Pool({ connectionString: url, max: 1 });
-const client = await pool.connect();
+const { Logger, runMigrations } = await import(pathToFileURL(library).href);
+const pgPool = new pg.Pool({ connectionString: url, max: 1 });
+pgPool.on("error", () => undefined);
+(await pgPool.connect()).release();
 console.log("ready");
 const lines = createInterface({ input: process.stdin });
 await once(lines, "line");
 lines.close();
 process.stdin.destroy();
+const logger = new Logger(() => () => undefined);
 try {
-  await migrate({ client, schema, logger: { warn: console.log } });
+  await runMigrations({ pgPool, schema, logger });
   console.log("migrated");
 } catch (error) {
-  // The exit code is left as `migrate` set it.
+  // The exit code is left as the migration set it.
   console.log(`${error.code}: ${error.message}`);
 }
-client.release();
-await pool.end();
+await pgPool.end();
