@@ -293,9 +293,9 @@ create function graphile_worker._hathi_claim_jobs(pool_id text, task_ids integer
 AS $hathi$
 declare
   instant timestamptz := coalesce(clock, now());
-  turn_class constant integer := 1752003688;
-  turn constant integer := hashtext($name$graphile_worker.$name$);
-  patience constant text := current_setting('lock_timeout');
+  -- The first 15 bits tell our signposts from other advisory locks, the last 48 are the id of a job.
+  post_tag constant bigint := hashtext($name$graphile_worker.$name$) & 32767;
+  posted record;
   level integer;
   next_level integer;
   next_mark integer;
@@ -325,19 +325,6 @@ begin
   polluted := false;
   contended := false;
 
-  -- Whoever claims many jobs while somebody else is doing the same would only step over rows that are being taken. So such
-  -- claims wait for one another, but not for long: the other may hang, since its answer goes to a process that was stopped or
-  -- to a network that is gone. Then the two step over each other's rows.
-  if wanted >= 10 and not off_order and not pg_try_advisory_xact_lock(turn_class, turn) then
-    begin
-      perform set_config('lock_timeout', '500ms', true);
-      perform pg_advisory_xact_lock(turn_class, turn);
-      perform set_config('lock_timeout', patience, true);
-    exception when lock_not_available then
-      null; -- which also puts the setting back
-    end;
-  end if;
-
   level := -32769;
   while room > 0 and not off_order and not polluted and missed <= max_missed loop
     -- The next priority that has a mark, or one without that comes before it. Looking for rows in a marked one would step over
@@ -355,6 +342,25 @@ begin
     from_run_at := coalesce(floor_run_ats[nth], '-infinity');
     from_id := coalesce(floor_ids[nth], 0);
     size := room;
+    if nth is not null and wanted >= 100 then
+      -- Large claims that are still being written say where they end. To start there saves stepping over rows that are being
+      -- taken; what they passed over is found by the next look without marks.
+      select job.run_at, job.id into posted
+      from pg_locks as post
+      join graphile_worker._private_jobs as job on job.id = ((post.classid::bigint & 65535) << 32 | post.objid::bigint)
+      where post.locktype = 'advisory'
+        and post.objsubid = 1
+        and post.classid::bigint >> 16 = post_tag
+        and post.database = (select oid from pg_database where datname = current_database())
+        and job.priority = level
+        and (job.run_at, job.id) > (from_run_at, from_id)
+      order by job.run_at desc, job.id desc
+      limit 1;
+      if found then
+        from_run_at := posted.run_at;
+        from_id := posted.id;
+      end if;
+    end if;
 
     loop
       select
@@ -583,6 +589,10 @@ begin
   end if;
 
   if cardinality(taken) > 0 then
+    if wanted >= 100 and not off_order and not polluted and not has_seen_queues then
+      -- A signpost for others, visible at once and gone with this transaction: a shared lock, so that nobody ever waits for it.
+      perform pg_advisory_xact_lock_shared(post_tag << 48 | from_id);
+    end if;
     with claimed as (
       update graphile_worker._private_jobs as job
       set attempts = job.attempts + 1, locked_by = pool_id, locked_at = instant

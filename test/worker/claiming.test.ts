@@ -1,6 +1,8 @@
 import { expect, onTestFinished, test, vi } from "vitest";
+import { clientDatabase, type Database, poolDatabase } from "../../src/db/database.ts";
+import { type ClaimedRow, type ClaimParams, claimJobs, type Mark } from "../../src/db/statements/claim-jobs.ts";
 import { runOnce } from "../../src/runner/run.ts";
-import { freshDatabase } from "../support/database.ts";
+import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { until } from "../support/wait.ts";
 import { heldTask, never, startPool, startWorker } from "./kit.ts";
 
@@ -303,14 +305,48 @@ test.each([{ concurrency: 1 }, { concurrency: 4 }])(
 
 test("a claim that hangs in the middle, as that of a stopped process may, holds up nobody else", async () => {
   const db = await freshDatabase();
-  const hung = await db.pool.connect();
-  onTestFinished(() => hung.release(true));
-  await hung.query("begin");
-  await hung.query(`
-    select graphile_worker._hathi_claim_jobs(
-      'pool-hung', '{}', 50, 50, null, null, null, '{}', '{}', '{}', false, true)`);
-  await db.query("select graphile_worker.add_job('t') from generate_series(1, 60)");
+  await db.query("select graphile_worker.add_job('t') from generate_series(1, 300)");
+  await claimUnfinished(db, { poolId: "pool-hung", wanted: 200 });
   const { completed, lines } = await startWorker(db, { t: () => undefined }, { concurrency: 20 });
-  await completed(60);
+  await completed(100);
   expect(lines.filter(({ level }) => level === "error")).toEqual([]);
 });
+
+test("a claim that goes on from its mark starts where one that is still being written ends; a full one does not", async () => {
+  const db = await freshDatabase();
+  await db.query(`
+    select graphile_worker.add_job('t', flags => case when n % 2 = 0 then array['even'] end)
+    from generate_series(1, 600) as n`);
+  await claimUnfinished(db, { poolId: "pool-a", wanted: 150, forbidden: ["even"] });
+  const database = poolDatabase(db.pool, { schema: db.schema, preparedStatements: false });
+  const mark = [0, "-infinity", "0"] as unknown as Mark;
+  const afterMark = await claim(database, { poolId: "pool-b", wanted: 100, marks: [mark] });
+  expect(afterMark.map(Number)).toEqual(Array.from({ length: 100 }, (_, index) => 300 + index));
+  const full = await claim(database, { poolId: "pool-b", wanted: 100 });
+  expect(full.map(Number)).toEqual(Array.from({ length: 100 }, (_, index) => (index + 1) * 2));
+});
+
+/** Claims in a transaction that stays open until the test is over. */
+async function claimUnfinished(db: TestDatabase, params: Partial<ClaimParams>): Promise<void> {
+  const client = await db.pool.connect();
+  onTestFinished(() => client.release(true));
+  await client.query("begin");
+  await claim(clientDatabase(client, { schema: db.schema, preparedStatements: false }), params);
+}
+
+async function claim(database: Database, params: Partial<ClaimParams>): Promise<string[]> {
+  const [result] = await database.run(claimJobs, {
+    poolId: "pool",
+    taskIds: [1],
+    wanted: 10,
+    perQueue: 1,
+    forbidden: null,
+    accepted: null,
+    clock: null,
+    marks: [],
+    offOrder: false,
+    relaxed: true,
+    ...params,
+  });
+  return (JSON.parse(result?.jobs ?? "[]") as ClaimedRow[]).map(([id]) => id);
+}
