@@ -11,6 +11,8 @@ export const s10 = {
   lacks: { bullmq: "filled through its API with small payloads only" },
   cases: ({ scale }) => [
     { title: "idle", idle: true },
+    // As many as every system gets done: memory grows with the jobs that went through.
+    { title: "draining 15,000 trivial jobs (peak)", plan: { count: scale(15_000) } },
     { title: "draining 100,000 trivial jobs (peak)", plan: { count: scale(100_000) } },
     { title: "draining 5,000 jobs of 100 kB (peak)", plan: { count: scale(5000), payloadBytes: 100_000 } },
   ],
