@@ -220,6 +220,9 @@ export class Dispatcher {
   }
 
   #watchForStall(): void {
-    this.#stallWatch.watch(() => this.buffer.size > 0);
+    this.#stallWatch.watch({
+      isHolding: () => this.buffer.size > 0,
+      canGoOn: () => this.#free.length > 0 && this.buffer.ready > 0,
+    });
   }
 }
