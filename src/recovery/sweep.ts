@@ -75,7 +75,7 @@ export interface SweepResult {
 }
 
 /** How long the server waits for our next word; hooks may need a while for many jobs. */
-const patienceMs = 30_000;
+const patienceMs = 10_000;
 const patienceWithHooksMs = 10 * 60_000;
 
 /** Takes jobs and queues from dead workers: all of it, or nothing, and never two sweeps of a schema at once. */

@@ -1,9 +1,12 @@
+import pg from "pg";
 import { expect, test } from "vitest";
 import { recoveryDefaults } from "../../src/config/defaults.ts";
 import { poolDatabase } from "../../src/db/database.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { type SweepOptions, type SweepResult, sweep } from "../../src/recovery/sweep.ts";
+import { deferred } from "../../src/util/deferred.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
+import { until } from "../support/wait.ts";
 import { addJob } from "./worker-process.ts";
 
 /** A worker that gave its last sign of life so many seconds ago. */
@@ -357,3 +360,27 @@ test("everything works in a schema whose name looks like parameters", async () =
   expect(await db.job(id)).toMatchObject({ locked_by: null, attempts: 0 });
   expect(await db.query("select id from graphile_worker._hathi_former_workers")).toEqual([{ id: "dead" }]);
 });
+
+test("a sweeper that is frozen in the middle of its sweep does not keep others from sweeping for long", async () => {
+  const db = await freshDatabase();
+  await worker(db, "dead", 10_000);
+  const id = await held(db, "dead", "t");
+  // Never ended: like a frozen process, it does not let go of its connection. The server does.
+  const pool = new pg.Pool({ connectionString: db.url, max: 1 });
+  const frozen = deferred();
+  pool.on("connect", (client) => {
+    client.on("error", () => undefined);
+    const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
+    client.query = (async (config: { text?: string }) => {
+      const result = await query(config);
+      if (!config.text?.includes("pg_try_advisory_xact_lock")) return result;
+      frozen.resolve();
+      return new Promise(() => undefined);
+    }) as unknown as typeof client.query;
+  });
+  void sweepIn({ ...db, pool });
+  await frozen.promise;
+  expect((await sweepIn(db)).isDone).toBe(false);
+  await until(async () => (await sweepIn(db)).isDone);
+  expect(await db.job(id)).toMatchObject({ locked_by: null });
+}, 40_000);
