@@ -4,8 +4,8 @@ const stallMs = 40;
 /** How soon to look a second time: after one turn of the event loop, in which jobs get started if there are slots for them. */
 const secondLookMs = 1;
 
-/** A process that got less of a processor than this while it had something to do did not hold itself up. */
-const busyShare = 0.5;
+/** So many times in a row one job must have kept the event loop: once may be the process that got no processor. */
+const keptLooks = 2;
 
 export interface Held {
   /** Jobs are held ahead. */
@@ -15,18 +15,19 @@ export interface Held {
 }
 
 /**
- * Notices when jobs that are held ahead stand still because of others that run. A process that got no processor, or that waits
- * for the database, is late with everything, and others would be no sooner. It takes two looks to be sure, because one task may
- * have kept the event loop for once.
+ * Notices when jobs that are held ahead stand still because of others that run: all slots are busy, or tasks keep the event loop,
+ * one after the other. A process that got no processor, or that waits for the database, is late with everything, and others would
+ * be no sooner. So it takes a second look to be sure.
  */
 export class StallWatch {
   readonly #lifeMs: number | undefined;
   readonly #onStall: () => void;
   #movedAt = 0;
   #filledAt = 0;
-  #isSuspected = false;
-  #lookedAt = 0;
-  #cpuBefore: NodeJS.CpuUsage | undefined;
+  #moves = 0;
+  /** How many jobs had been started at the last look, if that found none for too long. */
+  #suspectedAt: number | undefined;
+  #kept = 0;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -43,31 +44,32 @@ export class StallWatch {
 
   moved(at: number): void {
     this.#movedAt = at;
+    this.#moves++;
   }
 
   /** Watches for as long as something is held. */
   watch(held: Held): void {
     if (this.#timer || this.#isClosed) return;
     const limitMs = this.#lifeMs ?? stallMs;
-    const restMs = this.#isSuspected ? secondLookMs : (this.#lifeMs ?? stallMs / 2);
-    this.#lookedAt = performance.now();
-    this.#cpuBefore = process.cpuUsage();
+    const restMs = this.#suspectedAt === undefined ? (this.#lifeMs ?? stallMs / 2) : secondLookMs;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       const since = this.#lifeMs === undefined ? this.#movedAt : this.#filledAt;
-      const isLate = held.isHolding() && performance.now() - since >= limitMs && !this.#isExcused(held);
-      const isSure = isLate && this.#isSuspected;
-      this.#isSuspected = isLate && !isSure;
+      const isLate = held.isHolding() && performance.now() - since >= limitMs;
+      const isSure = isLate && this.#suspectedAt !== undefined && this.#isConfirmed(held, this.#suspectedAt);
+      this.#suspectedAt = isLate && !isSure ? this.#moves : undefined;
+      if (this.#suspectedAt === undefined) this.#kept = 0;
       if (isSure) this.#onStall();
       else if (held.isHolding()) this.watch(held);
     }, restMs);
   }
 
-  /** Jobs could go on, and it is not the process itself that was too busy to let them. */
-  #isExcused({ canGoOn }: Held): boolean {
-    if (this.#lifeMs !== undefined || !canGoOn()) return false;
-    const { user, system } = process.cpuUsage(this.#cpuBefore);
-    return (user + system) / 1000 < (performance.now() - this.#lookedAt) * busyShare;
+  #isConfirmed({ canGoOn }: Held, suspectedAt: number): boolean {
+    if (this.#lifeMs !== undefined || !canGoOn()) return true;
+    // Exactly one was started in that turn of the event loop, and kept it. More of them mean that they move; none, that
+    // something else is waited for.
+    this.#kept = this.#moves === suspectedAt + 1 ? this.#kept + 1 : 0;
+    return this.#kept >= keptLooks;
   }
 
   close(): void {

@@ -13,6 +13,11 @@ function keepEventLoop(ms: number): void {
   while (performance.now() < end);
 }
 
+/** As a task does that runs a program and waits for it: the event loop stands still, and the processor is free. */
+function sleepInPlace(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
 test("jobs start in the order of priority, then run_at, then id", async () => {
   const db = await freshDatabase();
   await db.query(`
@@ -61,29 +66,35 @@ test("a task that once keeps the event loop to itself does not upset the order o
   expect(order).toEqual(Array.from({ length: 9000 }, (_, index) => index + 1));
 });
 
-test("a run until empty comes to what it has given back, though nobody tells it", async () => {
-  const db = await freshDatabase();
-  await db.query("select graphile_worker.add_job('t', json_build_object('n', n)) from generate_series(1, 600) as n");
-  await db.query(`
+test.each([
+  ["compute", keepEventLoop],
+  ["wait for something outside", sleepInPlace],
+])(
+  "a run until empty comes to what it has given back because tasks %s, though nobody tells it",
+  async (_what, keep) => {
+    const db = await freshDatabase();
+    await db.query("select graphile_worker.add_job('t', json_build_object('n', n)) from generate_series(1, 600) as n");
+    await db.query(`
     create table returned (id bigint);
     create function note_return() returns trigger language plpgsql as
       'begin insert into public.returned values (new.id); return null; end';
     create trigger note_return after update on graphile_worker._private_jobs
       for each row when (new.attempts < old.attempts) execute function note_return()`);
-  let done = 0;
-  await runOnce({
-    ...quiet,
-    connectionString: db.url,
-    taskList: {
-      t: ({ n }) => {
-        done++;
-        if (n > 300 && n < 304) keepEventLoop(120);
+    let done = 0;
+    await runOnce({
+      ...quiet,
+      connectionString: db.url,
+      taskList: {
+        t: ({ n }) => {
+          done++;
+          if (n > 300 && n < 304) keep(120);
+        },
       },
-    },
-  });
-  expect(await db.query("select from returned")).not.toHaveLength(0);
-  expect(done).toBe(600);
-});
+    });
+    expect(await db.query("select from returned")).not.toHaveLength(0);
+    expect(done).toBe(600);
+  },
+);
 
 test("a job carries its times as the driver gives them, infinite ones included", async () => {
   const db = await freshDatabase();
