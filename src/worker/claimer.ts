@@ -4,6 +4,7 @@ import { claimJobs, type Mark } from "../db/statements/claim-jobs.ts";
 import type { Job } from "../job.ts";
 import { backoffMs } from "../util/backoff.ts";
 import { Pulse } from "../util/pulse.ts";
+import { LookBudget } from "./look-budget.ts";
 import type { Outage } from "./outage.ts";
 import { readClaim } from "./read-claim.ts";
 import type { Strays } from "./strays.ts";
@@ -49,8 +50,6 @@ const maxErrorsWhenOnce = 8;
 const maxContendedWhenOnce = 10;
 /** Node's timers fire at once when asked for more. */
 const maxTimerMs = 2 ** 31 - 1;
-/** A full look is made again when this many times its own cost has gone by. */
-const fullLookShare = 10;
 
 /**
  * Asks the database for jobs, for the whole pool: when there may be some and there is room for them, when the next known one
@@ -68,7 +67,8 @@ export class Claimer {
   /** Then the end of a job matters even if there is nothing to claim: it may be the end of all. */
   #isOnce = false;
   #marks: readonly Mark[] = [];
-  #fullLook = { at: 0, costMs: 0 };
+  readonly #fullLooks = new LookBudget();
+  readonly #looksBetween = new LookBudget();
   #offOrderUntil = 0;
 
   constructor(options: ClaimerOptions) {
@@ -84,7 +84,8 @@ export class Claimer {
   /** Jobs are in line again that the last looks went past. */
   startOver(): void {
     this.#marks = [];
-    this.#fullLook = { at: 0, costMs: 0 };
+    this.#fullLooks.reset();
+    this.#looksBetween.reset();
     this.nudge();
   }
 
@@ -163,7 +164,10 @@ export class Claimer {
       const forbidden = await this.#options.forbiddenFlags();
       const poolId = this.#options.poolId();
       const startedAt = Date.now();
-      const marks = this.#usableMarks(startedAt);
+      // Rows that are finished but not yet vacuumed cost a look as much as live ones, so a busy claimer starts where the last
+      // look ended. What arrived before those marks meanwhile is found by the next full look.
+      const marks = this.#fullLooks.isDue(startedAt) ? [] : this.#marks;
+      const betweenMarks = this.#looksBetween.isDue(startedAt);
       const [result] = await database.run(claimJobs, {
         poolId,
         taskIds: ids,
@@ -173,13 +177,15 @@ export class Claimer {
         accepted: this.#options.acceptedFlags,
         clock: useNodeTime ? new Date() : null,
         marks,
+        betweenMarks,
         offOrder: startedAt < this.#offOrderUntil,
         relaxed: this.#options.relaxed,
       });
       outage.well(this);
       this.#errors = 0;
       const now = Date.now();
-      if (marks.length === 0) this.#fullLook = { at: now, costMs: now - startedAt };
+      if (marks.length === 0) this.#fullLooks.spend(now, now - startedAt);
+      if (marks.length === 0 || betweenMarks) this.#looksBetween.spend(now, result?.searched_ms ?? 0);
       const { jobs, bytes } = await readClaim(result?.jobs, { database, poolId, nameById, strays });
 
       const isFull = jobs.length >= room.jobs;
@@ -211,15 +217,6 @@ export class Claimer {
   #remember(reached: readonly Mark[], before: readonly Mark[]): void {
     const markByPriority = new Map([...before, ...reached].map((mark) => [mark[0], mark]));
     this.#marks = [...markByPriority.values()];
-  }
-
-  /**
-   * Rows that are finished but not yet vacuumed cost a look as much as live ones, so a busy claimer starts where the last look
-   * ended. What arrived behind that mark meanwhile is found by the next full look.
-   */
-  #usableMarks(now: number): readonly Mark[] {
-    const { at, costMs } = this.#fullLook;
-    return now - at < costMs * fullLookShare ? this.#marks : [];
   }
 }
 

@@ -28,6 +28,7 @@ async function setUp(jobs: number): Promise<{ db: TestDatabase; database: Databa
       accepted: null,
       clock: null,
       marks: [],
+      betweenMarks: true,
       offOrder: false,
       relaxed: false,
     });

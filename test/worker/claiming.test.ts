@@ -1,3 +1,4 @@
+import type { PoolClient } from "pg";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { clientDatabase, type Database, poolDatabase } from "../../src/db/database.ts";
 import { type ClaimedRow, type ClaimParams, claimJobs, type Mark } from "../../src/db/statements/claim-jobs.ts";
@@ -337,12 +338,39 @@ test("a claim that goes on from its mark starts where one that is still being wr
   expect(full.map(Number)).toEqual(Array.from({ length: 100 }, (_, index) => (index + 1) * 2));
 });
 
+test("a claim that goes on from its marks steps over nothing that lies before them unless it is told to look there", async () => {
+  const db = await freshDatabase();
+  const [holder, client] = [await db.pool.connect(), await db.pool.connect()];
+  onTestFinished(() => {
+    for (const each of [holder, client]) each.release(true);
+  });
+  await holder.query("begin isolation level repeatable read; select pg_current_xact_id()");
+  await db.query("select graphile_worker.add_job('t', priority => -1) from generate_series(1, 3000)");
+  await db.query("delete from graphile_worker._private_jobs where id > 1");
+  await db.query("select graphile_worker.add_job('t') from generate_series(1, 20)");
+  await client.query("begin");
+  const database = clientDatabase(client, { schema: db.schema, preparedStatements: false });
+  const marks = [[0, "-infinity", "0"] as unknown as Mark];
+  expect(await claim(database, { wanted: 2, marks, betweenMarks: false })).toEqual(["3001", "3002"]);
+  expect(await indexEntriesRead(client)).toBeLessThan(100);
+  expect(await claim(database, { wanted: 2, marks, betweenMarks: true })).toEqual(["1", "3003"]);
+  expect(await indexEntriesRead(client)).toBeGreaterThan(3000);
+});
+
 /** Claims in a transaction that stays open until the test is over. */
 async function claimUnfinished(db: TestDatabase, params: Partial<ClaimParams>): Promise<void> {
   const client = await db.pool.connect();
   onTestFinished(() => client.release(true));
   await client.query("begin");
   await claim(clientDatabase(client, { schema: db.schema, preparedStatements: false }), params);
+}
+
+/** By this transaction, in the index that keeps the order; those of rows that are gone count like others. */
+async function indexEntriesRead(client: PoolClient): Promise<number> {
+  const { rows } = await client.query(
+    "select pg_stat_get_xact_tuples_returned('graphile_worker._hathi_jobs_in_order'::regclass)::int as read",
+  );
+  return rows[0].read;
 }
 
 async function claim(database: Database, params: Partial<ClaimParams>): Promise<string[]> {
@@ -355,6 +383,7 @@ async function claim(database: Database, params: Partial<ClaimParams>): Promise<
     accepted: null,
     clock: null,
     marks: [],
+    betweenMarks: true,
     offOrder: false,
     relaxed: true,
     ...params,

@@ -161,13 +161,15 @@ create or replace function graphile_worker._hathi_claim_jobs(
   floor_priorities smallint[],
   floor_run_ats timestamptz[],
   floor_ids bigint[],
+  between_floors boolean,
   off_order boolean,
   relaxed boolean,
   out jobs text,
   out due_in_ms double precision,
   out reached text,
   out polluted boolean,
-  out contended boolean
+  out contended boolean,
+  out searched_ms double precision
 ) language plpgsql volatile
   set enable_seqscan = off
   set enable_bitmapscan = off
@@ -187,6 +189,7 @@ declare
   level integer;
   next_level integer;
   next_mark integer;
+  search_from timestamptz;
   room integer := wanted;
   size integer;
   spare integer := wanted * 3 + 500;
@@ -212,17 +215,23 @@ declare
 begin
   polluted := false;
   contended := false;
+  searched_ms := 0;
 
   level := -32769;
   while room > 0 and not off_order and not polluted and missed <= max_missed loop
     -- The next priority that has a mark, or one without that comes before it. Looking for rows in a marked one would step over
-    -- everything that was finished there and is not vacuumed yet.
+    -- everything that was finished there and is not vacuumed yet. So may looking for one without, which is why it is timed.
     select min(priority) into next_mark from unnest(floor_priorities) as priority where priority > level;
-    select job.priority into next_level
-    from graphile_worker._private_jobs as job
-    where job.is_available and job.priority > level and job.priority < coalesce(next_mark, 32768)
-    order by job.priority
-    limit 1;
+    next_level := null;
+    if next_mark is null or between_floors then
+      search_from := clock_timestamp();
+      select job.priority into next_level
+      from graphile_worker._private_jobs as job
+      where job.is_available and job.priority > level and job.priority < coalesce(next_mark, 32768)
+      order by job.priority
+      limit 1;
+      searched_ms := searched_ms + date_part('epoch', clock_timestamp() - search_from) * 1000;
+    end if;
     level := coalesce(next_level, next_mark);
     exit when level is null;
 

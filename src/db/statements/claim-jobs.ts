@@ -35,6 +35,8 @@ export interface ClaimParams {
   readonly clock: Date | null;
   /** Where to start in each priority; empty for the very beginning. */
   readonly marks: readonly Mark[];
+  /** Whether to look for jobs of priorities that have no mark but come before one that has. */
+  readonly betweenMarks: boolean;
   /** The head of the line is full of jobs that are not for us: do not read it. */
   readonly offOrder: boolean;
   /** The claim need not survive a crash of the server. */
@@ -50,6 +52,8 @@ export interface ClaimResultRow {
   readonly reached: string | null;
   readonly polluted: boolean;
   readonly contended: boolean;
+  /** What it took to find out which priorities there are. */
+  readonly searched_ms: number;
 }
 
 /** Locks up to `wanted` due jobs for one pool. Rows another pool is claiming are skipped, not waited for. */
@@ -67,13 +71,14 @@ export const claimJobs = statement<ClaimParams, ClaimResultRow>({
     params.marks.map(([priority]) => priority),
     params.marks.map(([, runAt]) => runAt),
     params.marks.map(([, , id]) => id),
+    params.betweenMarks,
     params.offOrder,
     params.relaxed,
   ],
   text: `
-    select jobs, due_in_ms, reached, polluted, contended
+    select jobs, due_in_ms, reached, polluted, contended, searched_ms
     from graphile_worker._hathi_claim_jobs(
       $1::text, $2::integer[], $3::integer, $4::integer, $5::text[], $6::text[], $7::timestamptz,
-      $8::smallint[], $9::timestamptz[], $10::bigint[], $11::boolean, $12::boolean
+      $8::smallint[], $9::timestamptz[], $10::bigint[], $11::boolean, $12::boolean, $13::boolean
     )`,
 });
