@@ -71,7 +71,6 @@ export class Dispatcher {
         const name = isLost ? "job:lost" : "job:complete";
         if (emit.heard(name)) emit(name, { worker, job: outcome.job, error, durationMs });
         options.onSettled(outcome, releaseQueue !== null);
-        this.#fill();
       },
       givenUp: ({ worker, error }, fatal) => emit("worker:fatalError", { worker, error: fatal, jobError: error }),
     };
@@ -125,6 +124,11 @@ export class Dispatcher {
       this.#fill();
       if (this.buffer.size > 0) this.#watchForStall();
     }
+  }
+
+  /** Fewer ends wait to be written, so more jobs may start. */
+  goOn(): void {
+    this.#fill();
   }
 
   /** Starts no further job, and hands out what was not started. */

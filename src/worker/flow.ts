@@ -52,6 +52,7 @@ export class Flow {
       outage,
       strays,
       handOver: this.handOver,
+      onFlushed: () => this.dispatcher.goOn(),
       onReturned: (jobs) => {
         this.localQueue?.returned(jobs);
         this.intake.startOver();

@@ -34,14 +34,17 @@ export class SettleLane<Kind extends Outcome["kind"]> {
   readonly #write: Write<Kind>;
   readonly #delayMs: number;
   readonly #onFatal: (error: unknown) => void;
+  readonly #onFlushed: () => void;
   #waiting: Ending<Kind>[] = [];
   #inFlight: readonly Ending<Kind>[] = [];
   #loop: Promise<void> | undefined;
 
-  constructor(write: Write<Kind>, delayMs: number, onFatal: (error: unknown) => void) {
+  /** `onFlushed` is called when what went out together is off the books. */
+  constructor(write: Write<Kind>, delayMs: number, onFatal: (error: unknown) => void, onFlushed: () => void) {
     this.#write = write;
     this.#delayMs = delayMs;
     this.#onFatal = onFatal;
+    this.#onFlushed = onFlushed;
   }
 
   get pending(): number {
@@ -80,6 +83,7 @@ export class SettleLane<Kind extends Outcome["kind"]> {
         this.#onFatal(error);
       }
       this.#inFlight = [];
+      this.#onFlushed();
       if (this.#delayMs > 0 && this.#waiting.length > 0) await sleep(this.#delayMs);
     }
   }

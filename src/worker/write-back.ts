@@ -24,6 +24,8 @@ export interface WriteBackOptions {
   readonly handOver: HandOver | undefined;
   readonly completeJobBatchDelay: number;
   readonly failJobBatchDelay: number;
+  /** Fewer ends are waiting to be written than before. */
+  readonly onFlushed: () => void;
   /** Jobs that were not started are back in line. */
   readonly onReturned: (jobs: readonly Job[]) => void;
 }
@@ -49,13 +51,20 @@ export class WriteBack {
   #shortfall: Error | undefined;
 
   constructor(options: WriteBackOptions) {
-    const { database, completeJobBatchDelay, failJobBatchDelay } = options;
+    const { database, completeJobBatchDelay, failJobBatchDelay, onFlushed } = options;
     this.#options = options;
-    this.completing = new SettleLane(this.#inTurn(writeCompleted(database)), completeJobBatchDelay, (error) =>
-      this.die(error, "completeJob"),
+    const onFatal = (task: "completeJob" | "failJob") => (error: unknown) => this.die(error, task);
+    this.completing = new SettleLane(
+      this.#inTurn(writeCompleted(database)),
+      completeJobBatchDelay,
+      onFatal("completeJob"),
+      onFlushed,
     );
-    this.failing = new SettleLane(this.#inTurn(writeFailed(database)), failJobBatchDelay, (error) =>
-      this.die(error, "failJob"),
+    this.failing = new SettleLane(
+      this.#inTurn(writeFailed(database)),
+      failJobBatchDelay,
+      onFatal("failJob"),
+      onFlushed,
     );
   }
 

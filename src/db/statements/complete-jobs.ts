@@ -12,7 +12,8 @@ export const completeJobs = statement<
 >({
   name: "complete_jobs",
   patienceMs: shortPatienceMs,
-  values: ({ poolId, jobIds, queueIds }) => [poolId, jobIds, queueIds],
+  // Written out here, since the driver looks at every element of an array by itself.
+  values: ({ poolId, jobIds, queueIds }) => [poolId, `{${jobIds.join(",")}}`, queueIds],
   text: `
     select graphile_worker._hathi_complete_jobs($1::text, $2::bigint[], $3::integer[]) as lost`,
 });
