@@ -88,7 +88,7 @@ test.each([
       taskList: {
         t: ({ n }) => {
           done++;
-          if (n > 300 && n < 304) keep(120);
+          if (n > 300 && n < 312) keep(120);
         },
       },
     });

@@ -33,7 +33,11 @@ export function runBinary(file: string, args: readonly string[], account: Accoun
         child.stderr.destroy();
       }, 500).unref();
     });
-    child.on("close", (exitCode) => resolve({ exitCode, output: output.trim() }));
+    child.on("close", (exitCode, signal) => {
+      // Ctrl-C came after the fork and before the program had left our reach: it has not begun.
+      if (signal === "SIGINT" && output === "") resolve(runBinary(file, args, account));
+      else resolve({ exitCode, output: output.trim() });
+    });
   });
 }
 
