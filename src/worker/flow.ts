@@ -52,7 +52,10 @@ export class Flow {
       outage,
       strays,
       handOver: this.handOver,
-      onFlushed: () => this.dispatcher.goOn(),
+      onFlushed: () => {
+        // What could not be written is off the books, too, but starts nothing.
+        if (!this.writeBack.fatal) this.dispatcher.goOn();
+      },
       onReturned: (jobs) => {
         this.localQueue?.returned(jobs);
         this.intake.startOver();

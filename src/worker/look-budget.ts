@@ -7,7 +7,8 @@ export class LookBudget {
   #costMs = 0;
 
   isDue(now: number): boolean {
-    return now - this.#at >= this.#costMs * share;
+    // The clock may have been set back meanwhile.
+    return now < this.#at || now - this.#at >= this.#costMs * share;
   }
 
   spend(now: number, costMs: number): void {

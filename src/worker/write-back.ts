@@ -53,7 +53,7 @@ export class WriteBack {
   constructor(options: WriteBackOptions) {
     const { database, completeJobBatchDelay, failJobBatchDelay, onFlushed } = options;
     this.#options = options;
-    const onFatal = (task: "completeJob" | "failJob") => (error: unknown) => this.die(error, task);
+    const onFatal = (action: string) => (error: unknown) => this.die(error, action);
     this.completing = new SettleLane(
       this.#inTurn(writeCompleted(database)),
       completeJobBatchDelay,
