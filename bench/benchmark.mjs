@@ -67,7 +67,7 @@ async function runScenario({ scenario, systems, server, places, options }) {
   const taking = [];
   const leftOut = [];
   for (const system of systems) {
-    if (system.family === "raw" && !scenario.joins?.includes(system.name)) continue;
+    if ((system.family === "raw" || system.isExtra) && !scenario.joins?.includes(system.name)) continue;
     const reason = system.lacks?.[scenario.name] ?? scenario.lacks?.[system.name] ?? scenario.lacks?.[system.family];
     if (reason) leftOut.push({ title: system.title, reason });
     else taking.push(system);

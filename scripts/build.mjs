@@ -1,6 +1,6 @@
 // Builds both packages into dist.
 import { spawnSync } from "node:child_process";
-import { renameSync, rmSync } from "node:fs";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,17 @@ build(join(root, "packages/embedded"), compile);
 build(root, (folder, output) => {
   compile(folder, output, "--emitDeclarationOnly");
   run(join(root, "scripts/bundle.mjs"), output);
+  for (const folder of ["", "metrics", "testing"]) writeRequireEntry(join(output, folder));
 });
+
+/**
+ * What `require` gets: the same modules and types, never a second copy. It is a file of its own because Node 22.12 warns of a
+ * `require` of ES modules outside of node_modules only, and because older compilers refuse it, hence the comment.
+ */
+function writeRequireEntry(folder) {
+  writeFileSync(join(folder, "index.cjs"), 'module.exports = require("./index.js");\n');
+  writeFileSync(join(folder, "index.d.cts"), '// @ts-ignore\nexport * from "./index.js";\n');
+}
 
 /** The old dist stays until the new one is complete, so that whoever runs from it never sees half of it. */
 function build(folder, make) {

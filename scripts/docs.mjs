@@ -10,7 +10,7 @@ const installed = join(folder, "node_modules/.package-lock.json");
 const lock = join(folder, "package-lock.json");
 
 if (!existsSync(installed) || statSync(installed).mtimeMs < statSync(lock).mtimeMs) {
-  run("npm", "install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error");
+  run("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error");
 }
 run("npx", "--no-install", "vitepress", process.argv.includes("--serve") ? "dev" : "build", ".");
 

@@ -9,14 +9,14 @@ import { makeReference } from "./reference/pages.mjs";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const built = join(root, ".hathi/reference");
 await build({
-  input: { commands: join(root, "src/cli/commands.ts"), defaults: join(root, "src/config/defaults.ts") },
+  input: { commands: join(root, "src/cli/commands.ts"), options: join(root, "src/runner/runner-options.ts") },
   platform: "node",
   external: /^[^./]/,
   output: { dir: built },
 });
 const { loadCommands } = await import(pathToFileURL(join(built, "commands.js")).href);
-const { defaults, recoveryDefaults } = await import(pathToFileURL(join(built, "defaults.js")).href);
-const pages = makeReference({ commands: await loadCommands(["--help"]), defaults, recoveryDefaults });
+const { tables } = await import(pathToFileURL(join(built, "options.js")).href);
+const pages = makeReference({ commands: await loadCommands(["--help"]), tables });
 mkdirSync(`${root}docs/reference`, { recursive: true });
 for (const [name, text] of Object.entries(pages)) writeFileSync(`${root}docs/${name}`, text);
 console.log(`Wrote ${Object.keys(pages).join(", ")} to docs.`);

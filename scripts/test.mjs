@@ -12,9 +12,15 @@ const given = process.argv.slice(2);
 const isMatrix = given.includes("--matrix");
 const filters = given.filter((argument) => argument !== "--matrix");
 
-for (const name of ["compat", "orms", "postgres", "testing"]) installPrivate(join(root, "test", name));
-installPrivate(join(root, "examples", "frameworks"));
-const gaps = Object.entries({ git: "Git", python3: "Python", pgbouncer: "PgBouncer", "redis-server": "Redis" })
+for (const name of ["compat", "orms", "package", "postgres", "testing"]) installPrivate(join(root, "test", name));
+for (const name of ["frameworks", "next-producer"]) installPrivate(join(root, "examples", name));
+const gaps = Object.entries({
+  git: "Git",
+  python3: "Python",
+  pgbouncer: "PgBouncer",
+  "redis-server": "Redis",
+  prometheus: "Prometheus",
+})
   .map(([program, name]) => installProgram(program, name))
   .filter((gap) => gap !== undefined);
 // Last of all, below vitest's own count of what it skipped.
@@ -26,22 +32,19 @@ run("node", ["scripts/check.mjs"]);
 run("node", ["scripts/docs.mjs"]);
 run("npx", ["--no-install", "vitest", "run", ...filters]);
 if (isMatrix) {
-  for (const version of ["17", "16", "15"]) {
+  for (const version of ["17", "16", "15", "14"]) {
     console.log(`PostgreSQL ${version}`);
     run("npx", ["--no-install", "vitest", "run", ...filters], { POSTGRES_VERSION: version });
   }
 }
 
-/**
- * These packages are heavy and only for tests, so they are no part of a normal install. Not `npm ci`: it refuses a lock that was
- * made where the registry lacks the optional packages of other platforms.
- */
+/** These packages are heavy and only for tests, so they are no part of a normal install. */
 function installPrivate(folder) {
   const lock = join(folder, "package-lock.json");
   const installed = join(folder, "node_modules", ".package-lock.json");
   if (!existsSync(lock)) return;
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return;
-  run("npm", ["install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"], {}, folder);
+  run("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"], {}, folder);
 }
 
 function run(command, args, environment = {}, cwd = root) {

@@ -1,3 +1,8 @@
+import { types } from "node:util";
+import { canRead, peek, toPlain } from "./util/plain.ts";
+
+const { isNativeError } = types;
+
 /** Every error this library throws on purpose has a stable `code`; the text is for people. */
 export abstract class HathiError extends Error {
   abstract readonly code: string;
@@ -59,14 +64,21 @@ export class SchemaTooNewError extends HathiError {
 /** The schema is older than what can be adopted. */
 export class SchemaTooOldError extends HathiError {
   readonly code = "SCHEMA_TOO_OLD";
+  /** The command that brings the schema to where it can be adopted, for a POSIX shell. */
+  readonly command: string;
+
+  constructor(message: string, command: string) {
+    super(message);
+    this.command = command;
+  }
 }
 
-/** Jobs that were still running when their worker was told to stop at once. */
+/** The error of jobs that were still running when their worker stopped forcefully. */
 export class ShutdownError extends HathiError {
   readonly code = "SHUTDOWN";
 }
 
-/** A lifecycle hook said no, or something that nobody understands. */
+/** A hook rejected the operation or returned an unknown result. */
 export class HookError extends HathiError {
   readonly code = "HOOK";
 }
@@ -82,23 +94,58 @@ export class JobSkippedError extends HathiError {
   }
 }
 
-/** A task may throw anything; from here on it is an Error with a message. */
+/** A task may throw anything; from here on it is an Error whose name, message and stack can be read. */
 export function toError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(messageOf(thrown), { cause: thrown });
+  return isSound(thrown) ? thrown : new Error(messageOf(thrown), { cause: thrown });
 }
 
-function messageOf(thrown: unknown): string {
+/** Looking at a value may throw: getters, and revoked proxies. */
+export function isError(value: unknown): value is Error {
   try {
-    if (typeof thrown === "string" && thrown !== "") return thrown;
-    if (typeof thrown === "object" && thrown !== null && "message" in thrown && typeof thrown.message === "string") {
-      return thrown.message;
-    }
-    return `Non-error thrown: ${String(thrown)}`;
+    return value instanceof Error || isNativeError(value);
   } catch {
-    return `Non-error thrown: ${typeof thrown}`; // some values cannot be looked at, or turned into text
+    return false;
   }
+}
+
+function isSound(value: unknown): value is Error {
+  try {
+    if (!(value instanceof Error)) return false;
+    const { name, message, stack } = value as { name: unknown; message: unknown; stack: unknown };
+    return (
+      typeof name === "string" && typeof message === "string" && (stack === undefined || typeof stack === "string")
+    );
+  } catch {
+    return false;
+  }
+}
+
+/** What a thrown value says, in the words that become `last_error`. */
+export function messageOf(thrown: unknown): string {
+  if (typeof thrown === "string" && thrown !== "") return thrown;
+  const isObject = (typeof thrown === "object" && thrown !== null) || typeof thrown === "function";
+  if (!isObject) return `Non-error thrown: ${String(thrown)}`;
+  const message = peek(thrown, "message");
+  if (typeof message === "string" && message !== "") return message;
+  if (!isError(thrown)) return `Non-error thrown: ${asText(thrown)}`;
+  if (message !== undefined && message !== null && message !== "") return asText(message);
+  const name = peek(thrown, "name");
+  if (typeof name !== "string" || name === "") return "Non error or error without message thrown.";
+  return canRead(thrown, "message") ? name : `${name} whose message cannot be read`;
+}
+
+/** Any value as a string, in JSON where it is an object. */
+export function asText(value: unknown): string {
+  const plain = toPlain(value);
+  return typeof plain === "object" && plain !== null ? JSON.stringify(plain) : String(plain);
 }
 
 export function unreachable(value: never): never {
   throw new Error(`Unreachable: ${JSON.stringify(value)}`);
+}
+
+/** The code of an error: Node's, PostgreSQL's, or its author's. Looking at it never throws. */
+export function codeOf(error: unknown): string | undefined {
+  const code = peek(error, "code");
+  return typeof code === "string" ? code : undefined;
 }

@@ -1,14 +1,15 @@
 import type { EventEmitter } from "node:events";
 import type { Notification, PoolClient } from "pg";
-import type { WorkerPluginContext } from "./hooks.ts";
 import type { Job, TaskSpec } from "./job.ts";
+import type { Pause } from "./pause.ts";
+import type { WorkerPluginContext } from "./plugin-context.ts";
 import type { TaskList } from "./task.ts";
 import type { Cron, LocalQueue, LocalQueueMode, Worker, WorkerPool } from "./worker.ts";
 
 /** A job that a crontab entry asks for. */
 export interface CronJob {
   task: string;
-  payload: { [key: string]: unknown };
+  payload: { _cron: { ts: string; backfilled?: boolean }; [key: string]: unknown };
   queueName?: string;
   runAt: string;
   maxAttempts?: number;
@@ -54,7 +55,10 @@ interface CronEvent {
   cron: Cron;
 }
 
-/** Everything an observer can hear, and what it is told. Each payload also carries `ctx`. */
+/** How a job ended, or its attempt. */
+export type JobOutcomeName = "succeeded" | "failed" | "permanentlyFailed" | "snoozed" | "cancelled";
+
+/** Every event and its fields. Each payload also carries `ctx`. */
 export interface HathiEventMap {
   /** A pool was made; it is about to look for work. */
   "pool:create": PoolEvent;
@@ -62,16 +66,26 @@ export interface HathiEventMap {
   "pool:listen:connecting": PoolEvent & { attempts: number };
   /** That connection is there. */
   "pool:listen:success": PoolEvent & { client: PoolClient };
-  /** It could not be made, or broke; it is made again. */
-  "pool:listen:error": PoolEvent & { error: unknown };
+  /** It could not be made (then there is no client), or broke; it is made again. */
+  "pool:listen:error": PoolEvent & { error: unknown; client: PoolClient | undefined };
   /** The database said that there may be work. */
   "pool:listen:notification": PoolEvent & { message: Notification; client: PoolClient };
+  /** Something is paused that concerns this pool: its jobs are not started from here on. */
+  "pool:pause": PoolEvent & { pause: Pause };
+  /** That pause is over. */
+  "pool:resume": PoolEvent & { pause: Pause };
   /** The LISTEN connection was given up. */
   "pool:listen:release": PoolEvent & { client: PoolClient };
   /** The pool cannot keep its promises any more and stops; `action` says what it was doing. */
   "pool:fatalError": PoolEvent & { error: unknown; action: string };
   /** The pool has ended. */
   "pool:release": ShutdownEvent;
+  /** A claim was answered, with fewer jobs than wanted if there are no more. */
+  "claim:complete": PoolEvent & { jobs: readonly Job[]; wanted: number; durationMs: number };
+  /** A claim failed; it is repeated. */
+  "claim:error": PoolEvent & { error: unknown };
+  /** The outcomes of so many jobs were written together. */
+  "settle:complete": PoolEvent & { count: number; durationMs: number };
   /** No more jobs are claimed; those that run may end. */
   "pool:gracefulShutdown": ShutdownEvent & { message: string };
   /** That failed, so a forceful shutdown follows. */
@@ -103,7 +117,7 @@ export interface HathiEventMap {
   "localQueue:refetchDelay:expired": LocalQueueEvent;
   /** A claim has answered. */
   "localQueue:getJobs:complete": LocalQueueEvent & { jobs: readonly Job[] };
-  /** Jobs that waited too long were given back. */
+  /** Jobs that waited too long were returned. */
   "localQueue:returnJobs": LocalQueueEvent & { jobs: readonly Job[] };
   /** A slot was made. */
   "worker:create": WorkerEvent & { tasks: TaskList };
@@ -123,16 +137,32 @@ export interface HathiEventMap {
   "job:start": JobEvent;
   /** The task returned; the database does not know yet. */
   "job:success": JobEvent & { durationMs: number };
-  /** The task threw; the database does not know yet. */
+  /** The task threw; the database does not know yet. (For a job that may not be put off once more, it does.) */
   "job:error": JobErrorEvent;
   /** The same, on the last attempt. */
   "job:failed": JobErrorEvent;
   /** The database knows how the job ended. */
-  "job:complete": JobEvent & { error: Error | null; durationMs: number };
-  /** The job was given back, not failed: its worker had to stop before it ended. */
+  "job:complete": JobEvent & {
+    error: Error | null;
+    durationMs: number;
+    outcome: JobOutcomeName;
+    /** When it runs again, if it was snoozed. */
+    runAt?: Date;
+  };
+  /** A running job was cancelled from outside; its `abortSignal` fires now. */
+  "job:cancelling": JobEvent & { error: Error };
+  /** The job is cancelled, from outside or by its task, and gone. */
+  "job:cancelled": JobErrorEvent;
+  /** The task put the job off, and that is written. */
+  "job:snoozed": JobErrorEvent & { runAt: Date };
+  /** The job took longer than its `timeout`; its `abortSignal` fires now. */
+  "job:timeout": JobEvent & { timeoutMs: number };
+  /** The task did not return within `abortGrace` after its timeout: the attempt has failed, but its slot stays taken until it returns. */
+  "job:overrun": JobEvent & { durationMs: number; timeoutMs: number; isReplaced: boolean };
+  /** The job was returned, not failed: its worker had to stop before the job ended. */
   "job:interrupted": JobEvent & { reason: string };
   /** The job was no longer ours when its end was written; nothing was changed. */
-  "job:lost": JobEvent & { error: Error | null };
+  "job:lost": JobEvent & { error: Error | null; durationMs?: number; outcome?: JobOutcomeName };
   /** Recurring jobs are about to be scheduled; missed runs come first. */
   "cron:starting": CronEvent & { start: Date };
   /** Missed runs are made up for; from here on, runs are scheduled when they are due. */
@@ -180,30 +210,6 @@ export type GlobalEvents = WorkerEvents;
 /** Says what happened; the context is added on the way. */
 export interface Emit {
   <Name extends keyof HathiEventMap>(name: Name, payload: HathiEventMap[Name]): void;
-  /** True if anybody listens: lets the hot path skip building a payload for nobody. */
+  /** True if there is a listener: lets the hot path skip building a payload. */
   heard(name: keyof HathiEventMap): boolean;
-}
-
-/**
- * Events are for watching, never for steering: no decision in this library depends on one, and a listener that throws is
- * reported, not obeyed.
- */
-export function makeEmit(
-  emitter: Pick<EventEmitter, "rawListeners" | "listenerCount">,
-  context: WorkerPluginContext,
-  onListenerError: (error: unknown, name: string) => void,
-): Emit {
-  const emit: Emit = (name, payload) => {
-    if (emitter.listenerCount(name) === 0) return;
-    const withContext = { ctx: context, ...payload };
-    for (const listener of emitter.rawListeners(name)) {
-      try {
-        listener.call(emitter, withContext);
-      } catch (error) {
-        onListenerError(error, name);
-      }
-    }
-  };
-  emit.heard = (name) => emitter.listenerCount(name) > 0;
-  return emit;
 }

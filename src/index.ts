@@ -1,19 +1,28 @@
+export type {
+  ChangeJobs,
+  ChangeMatchingOptions,
+  ChangeMatchingResult,
+  ChangeProgress,
+} from "./admin/change-matching.ts";
+export type { CheckPayloadsOptions, PayloadReport, UnfitJob } from "./admin/check-payloads.ts";
 export type { CleanupOptions, CleanupTask } from "./admin/cleanup.ts";
 export type { CheckUp } from "./admin/doctor.ts";
 export type { JobExplanation } from "./admin/explain-job.ts";
-export type { JobInspector } from "./admin/inspect.ts";
+export type { JobAdmin } from "./admin/job-admin.ts";
 export type { JobFilter, JobState } from "./admin/job-filter.ts";
+export type { JobInspector } from "./admin/job-inspector.ts";
+export type { ExplainedReason, OwnerLife, Reason } from "./admin/job-reason.ts";
 export type { JobStats, JobStatsOptions, StateCounts } from "./admin/job-stats.ts";
-export type { JobAdmin } from "./admin/jobs.ts";
-export type { JobPage, ListedJob, ListJobsOptions, ShownJob } from "./admin/list-jobs.ts";
+export type { JobTimesOptions, Percentiles, TaskTimes } from "./admin/job-times.ts";
+export type { JobPage, ListedJob, PageOptions, ShownJob } from "./admin/list-jobs.ts";
 export type { ListQueuesOptions, QueueStatus } from "./admin/list-queues.ts";
 export type { WorkerStatus } from "./admin/list-workers.ts";
-export type { ExplainedReason, OwnerLife, Reason } from "./admin/reason.ts";
 export type { RescheduleOptions } from "./admin/reschedule-options.ts";
 export type { AddBatchJobFunction } from "./client/add-batch-job.ts";
 export type { CallerTransaction, QueryFunction } from "./client/transaction/caller-transaction.ts";
-export type { ExtraOptions, RecoveryOptions } from "./config/extra-options.ts";
+export type { LocalQueueOptions, RefetchDelayOptions } from "./config/local-queue-options.ts";
 export type {
+  ExtraOptions,
   ForbiddenFlagsFn,
   RunOnceOptions,
   SharedOptions,
@@ -22,7 +31,9 @@ export type {
   WorkerSharedOptions,
   WorkerUtilsOptions,
 } from "./config/options.ts";
-export type { LocalQueueOptions, RefetchDelayOptions } from "./config/preset-options.ts";
+export { INFRASTRUCTURE_RESILIENT_FLAG, type RecoveryOptions } from "./config/recovery-options.ts";
+export type { CancelOptions, CancelResult, JobControl } from "./control/job-control.ts";
+export type { PauseAdmin, PauseOptions } from "./control/pause-admin.ts";
 export { cron } from "./cron/cron.ts";
 export {
   $$isParsed,
@@ -32,11 +43,15 @@ export {
   type ParsedCronItem,
   type ParsedCronItemOptions,
   type ParsedCronMatch,
+  type PatternCronItem,
   type TimestampDigest,
 } from "./cron/cron-item.ts";
 export { CrontabError } from "./cron/crontab-error.ts";
 export { parseCronItem, parseCronItems } from "./cron/parse-cron-item.ts";
 export { parseCrontab } from "./cron/parse-crontab.ts";
+export { describeDatabaseFailure } from "./db/describe-failure.ts";
+export type { KnownCrontab } from "./db/statements/cron.ts";
+export { errorStack } from "./error-text.ts";
 export {
   ConfigError,
   HathiError,
@@ -47,6 +62,7 @@ export {
   SchemaTooNewError,
   SchemaTooOldError,
   ShutdownError,
+  toError,
 } from "./errors.ts";
 export type {
   CronJob,
@@ -54,11 +70,36 @@ export type {
   GlobalEvents,
   JobAndCronIdentifier,
   JobAndCronIdentifierWithDetails,
+  JobOutcomeName,
   WorkerEventMap,
   WorkerEvents,
 } from "./events.ts";
-export { type HookPlugin, HookRegistry, type HooksInput, makeHooks } from "./hook-registry.ts";
-export type { FileDetails, WorkerPluginBaseContext, WorkerPluginContext, Writeable } from "./hooks.ts";
+export type {
+  ErrorGroup,
+  HistoryEntry,
+  HistoryFilter,
+  HistoryOutcome,
+  HistoryPage,
+  HistoryPageOptions,
+  HistoryReader,
+  JobHistoryEntry,
+  ListErrorsOptions,
+} from "./history/history-reader.ts";
+export type {
+  HookContext,
+  HookName,
+  InterceptorContexts,
+  InterceptorName,
+  InterruptionReason,
+  LifecycleHook,
+  LifecycleHooks,
+  ObserverContexts,
+  ObserverName,
+  ShutdownReason,
+} from "./hooks/contexts.ts";
+export type { FileDetails, Writeable } from "./hooks/plugin.ts";
+export { type HookPlugin, HookRegistry, type HooksInput, makeHooks } from "./hooks/registry.ts";
+export type { Failure, HookResult, JobChange, JobRecoveryResult, JobScheduleResult } from "./hooks/results.ts";
 export type {
   AddAnyJobFunction,
   AddAnyJobsFunction,
@@ -72,37 +113,43 @@ export type {
   JobKeyMode,
   TaskSpec,
 } from "./job.ts";
-export type {
-  Failure,
-  HookContext,
-  HookName,
-  HookResult,
-  InterceptorContexts,
-  InterceptorName,
-  InterruptionReason,
-  JobChange,
-  JobRecoveryResult,
-  JobScheduleResult,
-  LifecycleHook,
-  LifecycleHooks,
-  ObserverContexts,
-  ObserverName,
-  ShutdownReason,
-} from "./lifecycle.ts";
+export type { JobId } from "./job-checks.ts";
+export {
+  CancelJobError,
+  JobCancelledError,
+  JobLostError,
+  ShutdownAbortError,
+  SnoozeError,
+  TimeoutError,
+  UnrecoverableError,
+} from "./job-errors.ts";
+export type { HistoryLevel, RetentionOptions } from "./kept-history.ts";
+export { type LogFormat, makeLogFactory } from "./log-factory.ts";
 export { consoleLogFactory, type LogFunctionFactory, Logger, type LogLevel, type LogScope } from "./logger.ts";
+export { describePause, type Pause, type PauseKind, type PauseTarget } from "./pause.ts";
+export type { WorkerPluginBaseContext, WorkerPluginContext } from "./plugin-context.ts";
+export { describeSweep } from "./recovery/describe-sweep.ts";
 export type { ActiveWorker } from "./recovery/list-active-workers.ts";
 export type { DeadWorker, SweepResult, SweptJob } from "./recovery/sweep.ts";
 export { addJobAdhoc, quickAddJob } from "./runner/add-job-adhoc.ts";
-export type { CompiledSharedOptions } from "./runner/compile.ts";
+export type { CompiledSharedOptions, WorkerShared } from "./runner/compile.ts";
 export { getCronItems, type WatchedCronItems } from "./runner/cron-items.ts";
+export type { FinishedJob, FoundJob, PresentJob } from "./runner/find-job.ts";
 export { getTasks, type WatchedTaskList } from "./runner/get-tasks.ts";
 export { run, runOnce } from "./runner/run.ts";
 export { runMigrations } from "./runner/run-migrations.ts";
 export { runTaskList, runTaskListOnce } from "./runner/run-task-list.ts";
+export { runWatching } from "./runner/run-watching.ts";
 export type { RunnerOptions } from "./runner/runner-options.ts";
 export { WorkerPreset } from "./runner/worker-preset.ts";
 export type { SweepStaleWorkersOptions, WorkerSweeper } from "./runner/worker-sweeper.ts";
-export { type JobUtils, makeWorkerUtils, type WorkerUtils } from "./runner/worker-utils.ts";
+export {
+  type JobUtils,
+  type MakeWorkerUtilsOptions,
+  makeWorkerUtils,
+  type QueueUtils,
+  type WorkerUtils,
+} from "./runner/worker-utils.ts";
 export {
   type EnhancedWithPgClient,
   type Helpers,
@@ -110,8 +157,10 @@ export {
   type JobHelpers,
   type PromiseOrDirect,
   type Task,
+  type TaskHelpers,
   type TaskList,
   type WithPgClient,
+  type WorkerDetails,
 } from "./task.ts";
 export {
   type AnyTaskDefinition,
@@ -122,12 +171,17 @@ export {
   type TaskInput,
   type TaskPayload,
 } from "./task-definition.ts";
+export type { BackoffFunction, BackoffOptions, Duration, TaskRunOptions } from "./task-options.ts";
 export { type BatchTaskOptions, defineBatchTask, type ItemResult } from "./tasks/define-batch-task.ts";
 export { defineTask, type TaskOptions } from "./tasks/define-task.ts";
-export type { TaskListInput } from "./tasks/defined-names.ts";
 export type { Upgrade } from "./tasks/fit-payload.ts";
+export type { TaskListInput } from "./tasks/task-list-input.ts";
+export { version } from "./version.ts";
 export {
+  type CompleteJobFunction,
   type Cron,
+  type FailJobFunction,
+  type GetJobFunction,
   type LocalQueueMode,
   LocalQueueModes,
   type Runner,

@@ -1,8 +1,8 @@
 /**
  * The glossary. One word per idea, in names, messages and documents:
  *
- * - *job*: a row of work: a task's name, a payload, and when it may run. It is *waiting*, *running* (locked by a pool) or *dead*
- *   (its attempts are used up); when it is done its row is gone.
+ * - *job*: a row of work: a task's name, a payload, and when it may run. It is *waiting*, *scheduled* (may not run
+ *   yet), *running* (locked by a pool) or *dead* (permanently failed: its attempts are used up); when it is done its row is gone.
  * - *task*: the function that does the work of all jobs with its name (its *identifier*).
  * - *queue*: a name that jobs share so that never two of them run at the same time. Most jobs have none.
  * - *key*: a name that makes a waiting job replaceable: adding with the same key changes it instead of adding another.
@@ -32,7 +32,7 @@ export interface DbJob {
   locked_by: string | null;
   revision: number;
   flags: { [flag: string]: true } | null;
-  is_available?: boolean;
+  is_available: boolean;
 }
 
 /** A job together with the name of its task. */
@@ -41,6 +41,9 @@ export interface Job extends DbJob {
 }
 
 export type JobKeyMode = "replace" | "preserve_run_at" | "unsafe_dedupe";
+
+/** The modes that a job of `addJobs` may have. */
+type ListedKeyMode = Exclude<JobKeyMode, "unsafe_dedupe">;
 
 /** How and when a job runs; everything has a default. */
 export interface TaskSpec {
@@ -56,6 +59,8 @@ export interface TaskSpec {
   jobKey?: string;
   /** What to do when the key is taken: `replace` (everything), `preserve_run_at`, or `unsafe_dedupe` (nothing). */
   jobKeyMode?: JobKeyMode;
+  /** With a `jobKey`: a job of that key that is running is cancelled. Otherwise it may finish. Not for one job of `addJobs`. */
+  cancelRunning?: boolean;
   /** Marks that workers may be told to skip or to look for. */
   flags?: string[];
 }
@@ -67,7 +72,7 @@ declare global {
   }
 }
 
-/** A task's name: one of the registered ones, or any other text. */
+/** A task's name: one of the registered ones, or any other string. */
 export type TaskName = keyof GraphileWorker.Tasks | (string & {});
 
 /** The payload type that was registered for a task's name, or `unknown`. */
@@ -75,18 +80,18 @@ export type PayloadOf<Name> = Name extends keyof GraphileWorker.Tasks ? Graphile
 
 /** One job of an `addJobs` call. */
 export type AddJobsJobSpec<Name extends TaskName = TaskName> = {
-  [Each in Name]: Omit<TaskSpec, "jobKeyMode"> & {
+  [Each in Name]: Omit<TaskSpec, "jobKeyMode" | "cancelRunning"> & {
     identifier: Each;
     payload: PayloadOf<Each>;
-    /** The whole call has one mode: its second argument. */
-    jobKeyMode?: never;
+    /** What to do when the key is taken; if left out, the call's second argument decides. */
+    jobKeyMode?: ListedKeyMode;
   };
 }[Name];
 
 /** A job spec as the database's `job_spec` type names it. */
-export interface DbJobSpec {
-  identifier: string;
-  payload: unknown;
+export interface DbJobSpec<Name extends TaskName = string> {
+  identifier: Name;
+  payload: PayloadOf<Name>;
   queue_name?: string | null;
   run_at?: string | null;
   max_attempts?: number | null;
@@ -95,24 +100,24 @@ export interface DbJobSpec {
   flags?: string[] | null;
 }
 
-/** Adds one job and gives its row. */
+/** Adds one job and returns it. */
 export type AddJobFunction = <Name extends TaskName = TaskName>(
   identifier: Name,
   payload: PayloadOf<Name>,
   spec?: TaskSpec,
 ) => Promise<Job>;
 
-/** Adds many jobs in one statement; rows come back in the order of the specs. */
+/** Adds many jobs in one statement and returns them in the order of the specs. */
 export type AddJobsFunction = <const Names extends readonly TaskName[]>(
   jobSpecs: readonly [...{ [Index in keyof Names]: AddJobsJobSpec<Names[Index]> }],
   jobKeyPreserveRunAt?: boolean,
 ) => Promise<readonly Job[]>;
 
 /** One job of an `addJobs` call whose task is a name or a definition. */
-export type AnyJobSpec<Task extends TaskName | AnyTaskDefinition> = Omit<TaskSpec, "jobKeyMode"> & {
+export type AnyJobSpec<Task extends TaskName | AnyTaskDefinition> = Omit<TaskSpec, "jobKeyMode" | "cancelRunning"> & {
   identifier: Task;
   payload: Task extends AnyTaskDefinition ? TaskInput<Task> : PayloadOf<Task>;
-  jobKeyMode?: never;
+  jobKeyMode?: ListedKeyMode;
 };
 
 /*
@@ -120,7 +125,7 @@ export type AnyJobSpec<Task extends TaskName | AnyTaskDefinition> = Omit<TaskSpe
  * have them, must go on compiling. They come last, where TypeScript looks when it is asked for parameters.
  */
 
-/** Adds one job, for a task's name or for its definition, and gives its row. */
+/** Adds one job, for a task's name or its definition, and returns it. */
 export interface AddAnyJobFunction extends AddJobFunction {
   <Definition extends AnyTaskDefinition>(
     task: Definition,
@@ -129,7 +134,7 @@ export interface AddAnyJobFunction extends AddJobFunction {
   ): Promise<Job>;
 }
 
-/** Adds many jobs in one statement, for names and definitions in any mixture; rows come back in the order of the specs. */
+/** Adds many jobs in one statement and returns them in the order of the specs. Each names its task or gives its definition. */
 export interface AddAnyJobsFunction extends AddJobsFunction {
   <const Tasks extends readonly (TaskName | AnyTaskDefinition)[]>(
     jobSpecs: readonly [...{ [Index in keyof Tasks]: AnyJobSpec<Tasks[Index]> }],

@@ -1,5 +1,6 @@
 import type { AddAnyJobFunction, Job, TaskSpec } from "./job.ts";
 import type { JobHelpers, PromiseOrDirect } from "./task.ts";
+import { ownOptionsOf, type TaskRunSettings } from "./task-options.ts";
 
 /**
  * A validator as the Standard Schema describes it (zod, valibot, arktype and others are such). Only its shape is known here, so
@@ -44,6 +45,8 @@ export interface PreparedJob {
 
 /** The part of a definition that the rest of the library works with. */
 export interface DefinitionParts {
+  /** How its jobs run; undefined if nothing was said about it. */
+  readonly options?: TaskRunSettings | undefined;
   /** Checks the payload as a worker will see it and puts the definition's defaults under the spec. */
   prepare(payload: unknown, spec: TaskSpec): Promise<PreparedJob>;
   /** What is wrong with a payload that waits in the database; nothing, if the task would take it. */
@@ -78,6 +81,12 @@ export type TaskPayload<Definition extends AnyTaskDefinition> = NonNullable<
   Definition[typeof $$definition]["types"]
 >["payload"];
 
+/** Whether a value was made by `defineTask` or `defineBatchTask`. */
 export function isTaskDefinition(value: unknown): value is AnyTaskDefinition {
   return typeof value === "function" && $$definition in value;
+}
+
+/** How a task's jobs run, as far as the task says so itself. */
+export function optionsOfTask(task: object): TaskRunSettings | undefined {
+  return isTaskDefinition(task) ? task[$$definition].options : ownOptionsOf(task);
 }

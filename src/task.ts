@@ -11,35 +11,80 @@ declare global {
 
 export type PromiseOrDirect<T> = Promise<T> | T;
 
-/** Lends a client to the callback and takes it back when the callback has settled. */
+/** Runs the callback with a database client, and releases the client when the callback has settled. */
 export type WithPgClient = <T = void>(callback: (pgClient: PoolClient) => Promise<T>) => Promise<T>;
 
-/** The same, and once more with the callback repeated when the database asks for it (deadlock, serialization, start-up). */
+/**
+ * Runs the callback with a database client, and releases the client when the callback has settled. `withPgClient.withRetries` also repeats
+ * the callback after a deadlock, a serialization failure or a server start.
+ */
 export interface EnhancedWithPgClient extends WithPgClient {
-  /** The callback may run many times: it must begin and end its own transaction and hold no state. */
+  /** The callback may run several times: it must begin and end its own transaction and keep no state. */
   withRetries: WithPgClient;
 }
 
-/** What everything that can reach the database is handed. */
+/** What tasks and utilities share. A mock of Graphile Worker's shape is one, too. */
 export interface Helpers {
+  /** Logs with the scope of the worker and job. */
   logger: Logger;
-  withPgClient: EnhancedWithPgClient;
+  withPgClient: WithPgClient & Partial<EnhancedWithPgClient>;
   addJob: AddAnyJobFunction;
   addJobs: AddAnyJobsFunction;
 }
 
-/** What a task is handed besides its payload. */
-export interface JobHelpers extends Helpers {
+/** The worker that runs a job. */
+export interface WorkerDetails {
+  readonly workerId: string;
+  /** The schema that holds the jobs, as the option says it (not quoted for SQL). */
+  readonly schema: string;
+  /** The tasks that this worker can run. */
+  readonly taskIdentifiers: readonly string[];
+  /** True if times are taken from this process, false if the database's clock counts. */
+  readonly useNodeTime: boolean;
+}
+
+/** Applications that give `GraphileWorker.Context` a shape can rely on it; mocks in those that do not may leave it out. */
+type WithContext = keyof GraphileWorker.Context extends never
+  ? {
+      /** Your own state: the option `context`, typed by merging `GraphileWorker.Context`. Empty if none was given. */
+      context?: GraphileWorker.Context;
+    }
+  : {
+      /** Your own state: the option `context`. */
+      context: GraphileWorker.Context;
+    };
+
+/** What a task may rely on besides its payload. A mock of the original's shape is one; a worker hands over `TaskHelpers`. */
+export interface JobHelpers extends Helpers, WithContext {
+  /** The job that runs, as it was claimed. */
   job: Job;
-  /** The name of a queue; of this job's, unless an id is given. */
+  /** The name of this job's queue, or of the queue with the given id. */
   getQueueName: (queueId?: number | null) => PromiseOrDirect<string | null>;
+  /** Runs one statement on a client of the worker's pool. */
   query: <R extends QueryResultRow = QueryResultRow>(queryText: string, values?: unknown[]) => Promise<QueryResult<R>>;
-  /** Aborted when the worker is asked to stop and the job has had its time. */
+  /**
+   * This job's own signal. It aborts when the job is cancelled, exceeds its timeout, was recovered by another worker, or when its worker
+   * stops and the time to finish is over. Its `reason` is an error that says which.
+   */
   abortSignal: AbortSignal;
-  /** Rejects when `abortSignal` aborts; made for `Promise.race`. */
+  /** Rejects when `abortSignal` aborts; for `Promise.race`. */
+  abortPromise: Promise<void>;
+  /** Milliseconds a job has to end once its signal has aborted: the task option `abortGrace`. */
+  abortGrace?: number;
+  /** The worker that runs this job. */
+  worker?: WorkerDetails;
+  /** @deprecated Use `logger.debug`. */
+  debug?: (format: string, ...parameters: unknown[]) => void;
+}
+
+/** The second argument of a task. */
+export interface TaskHelpers extends JobHelpers {
+  withPgClient: EnhancedWithPgClient;
   abortPromise: Promise<never>;
-  /** Your own state: the option `context`, typed by merging `GraphileWorker.Context`. Empty if none was given. */
+  abortGrace: number;
+  /** Your own state: the option `context`. Empty if none was given. */
   context: GraphileWorker.Context;
+  worker: WorkerDetails;
   /** @deprecated Use `logger.debug`. */
   debug: (format: string, ...parameters: unknown[]) => void;
 }
@@ -54,13 +99,16 @@ export type Task<Name extends TaskName = TaskName> = (
 ) => PromiseOrDirect<void | PromiseOrDirect<unknown>[]>;
 
 // biome-ignore lint/suspicious/noExplicitAny: an unregistered task may declare whatever payload it expects, and give anything
-type UnregisteredTask = (payload: any, helpers: JobHelpers) => any;
+type UnregisteredTask = (payload: any, helpers: TaskHelpers) => any;
 
 /** The tasks a worker knows, by name. */
 export type TaskList = {
-  [Name in TaskName]?: Name extends keyof GraphileWorker.Tasks ? Task<Name> : UnregisteredTask;
+  [Name in TaskName]?: Name extends keyof GraphileWorker.Tasks
+    ? (payload: PayloadOf<Name>, helpers: TaskHelpers) => ReturnType<Task<Name>>
+    : UnregisteredTask;
 };
 
+/** Whether a value can be used as a task: any function. */
 export function isValidTask<Name extends TaskName = TaskName>(fn: unknown): fn is Task<Name> {
   return typeof fn === "function";
 }

@@ -9,9 +9,23 @@ const files = readdirSync(source, { recursive: true, encoding: "utf8" })
   .filter((file) => file.endsWith(".ts"))
   .map((file) => file.replaceAll("\\", "/"));
 
-const features = ["client", "worker", "cron", "recovery", "admin", "tasks", "config", "telemetry"];
+const features = [
+  "client",
+  "worker",
+  "control",
+  "history",
+  "cron",
+  "recovery",
+  "admin",
+  "tasks",
+  "telemetry",
+  "metrics",
+];
 const levelByFolder: Record<string, number> = {
   util: 0,
+  hooks: 1.5,
+  // Options and settings are words that every feature may use, as those of the vocabulary are.
+  config: 1.6,
   db: 2,
   ...Object.fromEntries(features.map((feature) => [feature, 3])),
   runner: 4,
@@ -73,6 +87,16 @@ test("testing/ is made of the public API, as users' own helpers would be", () =>
     ({ from, target }) =>
       homeOf(from) === "testing" && !isPackage(target) && target !== "index.ts" && homeOf(target) !== "testing",
   );
+  expect(wrong.map(describeImport)).toEqual([]);
+});
+
+test("the command line is made of the public API, and of what finds its config and database", () => {
+  const further = ["config/file.ts", "connection-string.ts", "metrics/index.ts", "tasks/import-file.ts", "version.ts"];
+  const wrong = imports.filter(({ from, target }) => {
+    if (homeOf(from) !== "cli" || isPackage(target)) return false;
+    if (target === "index.ts" || homeOf(target) === "cli" || homeOf(target) === "util") return false;
+    return !further.includes(target) && !target.startsWith("dashboard/server/");
+  });
   expect(wrong.map(describeImport)).toEqual([]);
 });
 

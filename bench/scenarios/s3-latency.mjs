@@ -1,4 +1,4 @@
-import { now, sleep } from "../measure/clock.mjs";
+import { addAndWait } from "../measure/add-and-wait.mjs";
 import { withPlace } from "../measure/drain-filled.mjs";
 import { percentile } from "../measure/statistics.mjs";
 import { withProcesses } from "../worker-process.mjs";
@@ -36,15 +36,3 @@ export const s3 = {
       }),
     ),
 };
-
-async function addAndWait(worker, producer, place, request) {
-  await producer.call("produce", { place: place.address, ...request });
-  const until = now() + 10_000;
-  for (;;) {
-    const ran = await worker.call("ran");
-    if (ran >= request.count) return;
-    if (now() > until)
-      throw new Error(`Only ${ran} of ${request.count} jobs had started 10 s after the last was added.`);
-    await sleep(10);
-  }
-}

@@ -65,3 +65,8 @@ export async function churnGraphile(place, count) {
   await place.query("update graphile_worker._private_jobs set attempts = 1, locked_at = now(), locked_by = 'churn'");
   await place.query("delete from graphile_worker._private_jobs");
 }
+
+/** What a slow worker has not come to. */
+export async function removeWaitingGraphile(place) {
+  await place.query("delete from graphile_worker._private_jobs where locked_at is null");
+}

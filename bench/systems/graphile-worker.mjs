@@ -1,10 +1,17 @@
-import { churnGraphile, countLeftGraphile, fillGraphile, holdQueuesGraphile } from "./graphile-tables.mjs";
+import {
+  churnGraphile,
+  countLeftGraphile,
+  fillGraphile,
+  holdQueuesGraphile,
+  removeWaitingGraphile,
+} from "./graphile-tables.mjs";
 
 export const graphileTables = {
   fill: fillGraphile,
   countLeft: countLeftGraphile,
   holdQueues: holdQueuesGraphile,
   churn: churnGraphile,
+  removeWaiting: removeWaitingGraphile,
 };
 
 const graphileWorker = {

@@ -1,12 +1,13 @@
 import { bullmqPostgres, bullmqRedis } from "./bullmq.mjs";
 import { graphileDefault, graphileTuned } from "./graphile-worker.mjs";
-import { oursDefault, oursSafe } from "./ours.mjs";
+import { oursControlled, oursDefault, oursSafe } from "./ours.mjs";
 import { pgBoss } from "./pg-boss.mjs";
 import { rawDrain, rawNotify } from "./raw.mjs";
 
 const all = [
   oursDefault,
   oursSafe,
+  oursControlled,
   graphileDefault,
   graphileTuned,
   pgBoss,

@@ -27,6 +27,18 @@ export const oursSafe = {
   whyNot: async (options, places) => (await whyNot()) ?? (await whyNotSafe(options, places)),
 };
 
+/** Jobs that have a timeout they never reach and a back-off of their own; only where a scenario asks for it. */
+export const oursControlled = {
+  ...ours,
+  name: "ours-controlled",
+  title: "Hathi, task options set",
+  isExtra: true,
+  settings: ({ concurrency }) => ({
+    concurrency,
+    taskOptions: { job: { timeout: "1h", backoff: { type: "exponential", delay: "10s", jitter: 0.2 } } },
+  }),
+};
+
 async function whyNot() {
   try {
     takeSnapshot();

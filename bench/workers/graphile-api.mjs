@@ -1,3 +1,5 @@
+import { now } from "../measure/clock.mjs";
+
 /** The adapter for any library with graphile-worker's interface. */
 export function graphileAdapter({ run, runMigrations, makeWorkerUtils, Logger }) {
   // Twenty thousand error messages would measure the terminal.
@@ -19,10 +21,11 @@ export function graphileAdapter({ run, runMigrations, makeWorkerUtils, Logger })
 
     startWorker({ place, settings, tasks, handler, behaviour }) {
       // The full job is only looked at where the scenario needs the time of the claim.
-      const task =
-        behaviour === "sleep"
-          ? (payload, { job }) => handler(payload, job.locked_at?.getTime())
-          : (payload) => handler(payload);
+      const tasksByBehaviour = {
+        sleep: (payload, { job }) => handler(payload, job.locked_at?.getTime()),
+        heed: (payload, { abortSignal }) => handler(payload, abortSignal),
+      };
+      const task = tasksByBehaviour[behaviour] ?? ((payload) => handler(payload));
       return run({
         ...shared(place),
         noHandleSignals: true,
@@ -36,6 +39,8 @@ export function graphileAdapter({ run, runMigrations, makeWorkerUtils, Logger })
       return {
         add: (task, payload) => utils.addJob(task, payload),
         addMany: (task, payloads) => utils.addJobs(payloads.map((payload) => ({ identifier: task, payload }))),
+        cancel: (id) => utils.cancelJobs([id], { reason: String(now()) }),
+        isRunning: async (id) => (await utils.getJob(id))?.state === "running",
         close: () => utils.release(),
       };
     },

@@ -30,6 +30,15 @@ export function makeHandlers() {
         span.endedAt = Date.now();
         record.spans.push(span);
       },
+      /** Runs until it is cancelled, and remembers how long ago that was: the reason says when. */
+      heed: (_payload, signal) =>
+        new Promise((_resolve, reject) => {
+          count();
+          signal.addEventListener("abort", () => {
+            record.latencies.push(now() - Number(signal.reason.cancelReason));
+            reject(signal.reason);
+          });
+        }),
     },
   };
 }

@@ -43,6 +43,19 @@ const modes = {
     return count;
   },
 
+  /** Jobs that are cancelled one after the other, with a rest in between, once all of them run. */
+  async cancelled(producer, task, { count, restMs }) {
+    const ids = [];
+    for (let added = 0; added < count; added++) ids.push((await producer.add(task, {})).id);
+    for (const id of ids) while (!(await producer.isRunning(id))) await sleep(10);
+    await sleep(100);
+    for (const id of ids) {
+      await producer.cancel(id);
+      await sleep(restMs * (0.5 + Math.random()));
+    }
+    return count;
+  },
+
   /** A steady stream that does not slow down when the queue does. */
   async steady(producer, task, { count, perSecond }) {
     const startedAt = now();

@@ -1,7 +1,12 @@
+import { readFileSync } from "node:fs";
 import { defineConfig } from "vitepress";
 import { guides, page, sidebar } from "./sidebar.mjs";
 import { slugOf } from "./slug.mjs";
 import { stackWideTables } from "./tables.mjs";
+
+const { version, repository } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+/** "git+https://host/owner/name.git", as npm writes it, without what only git needs. */
+const address = (repository?.url ?? repository)?.replace(/^git\+|\.git$/g, "");
 
 export default defineConfig({
   title: "Hathi",
@@ -30,7 +35,9 @@ export default defineConfig({
       { ...page("Guides", "/jobs-and-keys"), activeMatch: guides.map(({ link }) => `^${link}`).join("|") },
       { ...page("Reference", "/reference/options"), activeMatch: "^/reference/" },
       page("Comparison", "/comparison"),
+      page(`v${version}`, "/changelog"),
     ],
+    ...(address && { socialLinks: [{ icon: "github", link: address }] }),
     sidebar,
   },
 });

@@ -7,6 +7,8 @@ const guideGroups = [
     items: [
       page("Jobs and keys", "/jobs-and-keys"),
       page("Queues", "/queues"),
+      page("Control of a job", "/control"),
+      page("Pausing", "/pausing"),
       page("Scheduling", "/scheduling"),
       page("Cron and time zones", "/cron-and-time-zones"),
       page("Batch jobs", "/batch-jobs"),
@@ -18,14 +20,22 @@ const guideGroups = [
       page("Typed tasks", "/typed-tasks"),
       page("Hooks and plugins", "/hooks-and-plugins"),
       page("Testing", "/testing"),
+      page("Express, Fastify, Nest and Next", "/frameworks"),
+      page("Bundlers and CommonJS", "/bundlers-and-commonjs"),
     ],
   },
   {
     text: "Production",
     items: [
       page("Deployment", "/deployment"),
+      page("Monitoring", "/monitoring"),
+      page("History and results", "/history-and-results"),
       page("Crash recovery", "/crash-recovery"),
-      page("Performance and scaling", "/performance-and-scaling"),
+      page("Least privilege", "/least-privilege"),
+      page("Performance", "/performance-and-scaling"),
+      page("Scaling a fleet", "/scaling"),
+      page("Upgrading", "/upgrading"),
+      page("Troubleshooting", "/troubleshooting"),
     ],
   },
 ];
@@ -37,6 +47,9 @@ export const sidebar = [
     items: [
       page("Getting started", "/getting-started"),
       page("Migrating from Graphile Worker", "/migrating-from-graphile-worker"),
+      page("Recipes", "/recipes"),
+      page("Examples", "/examples"),
+      page("FAQ", "/faq"),
       page("Comparison", "/comparison"),
     ],
   },
@@ -45,11 +58,15 @@ export const sidebar = [
     text: "Reference",
     items: [
       page("Options", "/reference/options"),
+      page("Functions", "/reference/functions"),
       page("Command line", "/reference/cli"),
       page("SQL", "/reference/sql"),
       page("Events", "/reference/events"),
       page("Errors", "/reference/errors"),
     ],
   },
-  { text: "Inside", items: [page("How it works", "/internals"), page("Job states", "/job-states")] },
+  {
+    text: "More",
+    items: [page("How it works", "/internals"), page("Job states", "/job-states"), page("Changes", "/changelog")],
+  },
 ];

@@ -23,15 +23,15 @@ export function makeCliPage(commands) {
   );
 }
 
-const intro = `\`npx hathi\` without a command runs a worker. \`graphile-worker\` is another name of the same program, for projects that
-call it so. Flags may be written \`--max-pool-size\` or \`--maxPoolSize\`. Answers go to stdout, everything else to stderr.
+const intro = `\`npx hathi\` without a command runs a worker. \`graphile-worker\` is another name for the same program, for projects that
+use it. Flags may be written \`--max-pool-size\` or \`--maxPoolSize\`. Results go to stdout, everything else to stderr.
 
 Which database: \`--connection\`, else the config file's, else \`DATABASE_URL\`, else the \`PG*\` variables, else the embedded
 one of this folder (if \`@hathi/embedded\` is installed).`;
 
-const exitCodes = `- **0**: done. A worker that was drained after SIGTERM ends with 0 too.
-- **1**: a mistake, or something that failed; one line on stderr says what. \`hathi check\` and \`hathi doctor\` end with 1 when they
-  found something wrong, \`hathi why\` and \`hathi show\` when there is no such job.
+const exitCodes = `- **0**: success. A worker that drained after SIGTERM also exits with 0.
+- **1**: a wrong argument, or a failure; one line on stderr describes it. \`hathi check\` and \`hathi doctor\` exit with 1 when they
+  find a problem, \`hathi why\` and \`hathi show\` when there is no such job.
 - **57**: the schema was changed by a newer version in a way that this one does not understand.`;
 
 function describeCommand(command) {
@@ -91,5 +91,5 @@ function aliasesOf({ command }) {
     .slice(1)
     .filter((name) => name !== "$0");
   const isDefault = [command].flat().includes("$0");
-  return `${others.length > 0 ? ` Also called ${others.map(code).join(", ")}.` : ""}${isDefault ? " What runs when no command is named." : ""}`;
+  return `${others.length > 0 ? ` Also called ${others.map(code).join(", ")}.` : ""}${isDefault ? " The default command." : ""}`;
 }

@@ -31,8 +31,8 @@ export function makeErrorsPage() {
   );
 }
 
-const intro = `Every error that Hathi throws on purpose is a \`HathiError\` with a \`code\` that does not change; the text is for people and may. Test
-for the code, or for the class:
+const intro = `Every error that Hathi throws on purpose is a \`HathiError\` with a \`code\` that does not change; the message may change. Test
+for the code or the class:
 
 \`\`\`ts
 import { makeWorkerUtils, PayloadError } from "hathi";
@@ -49,7 +49,7 @@ try {
 \`\`\``;
 
 const tasks = `Whatever a task throws becomes the \`last_error\` of its job (the message) and the \`error\` of \`job:error\`. Something that is not an
-\`Error\` is wrapped in one, with what was thrown as its \`cause\`. The job is tried again after e^attempts seconds (at most
+\`Error\` is wrapped in one, with what was thrown as its \`cause\`. The job is retried after e^attempts seconds (at most
 e^10, six hours) until its attempts are used up; see [job states](../job-states.md).`;
 
 function readErrors(path) {

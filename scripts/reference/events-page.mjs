@@ -18,6 +18,8 @@ const sections = {
   pool: "Pools",
   worker: "Workers (slots)",
   cron: "Recurring jobs",
+  claim: "Claims",
+  settle: "Settles",
   localQueue: "Local queue",
   resetLocked: "Stale locks",
   "": "The process",
@@ -34,7 +36,7 @@ export function makeEventsPage() {
     ...Object.entries(sections).flatMap(([group, title]) => [
       `## ${title}`,
       table(
-        ["event", "when, and what is told"],
+        ["event", "when, and its fields"],
         events
           .filter(({ name }) => groupOf(name) === group)
           .map(({ name, type, doc }) => [
@@ -46,8 +48,8 @@ export function makeEventsPage() {
   );
 }
 
-const intro = `Events are for watching: metrics, logs, tests. Nothing in Hathi depends on one, and a listener that throws is reported, not
-obeyed. To decide something, use a [hook](../hooks-and-plugins.md).
+const intro = `Events are for watching: metrics, logs, tests. Nothing in Hathi depends on one, and a listener that throws is reported and
+changes nothing. To decide something, use a [hook](../hooks-and-plugins.md).
 
 \`\`\`ts
 import { run } from "hathi";
@@ -58,8 +60,8 @@ runner.events.on("job:complete", ({ job, error, durationMs }) => {
 });
 \`\`\`
 
-\`runner.events\` is Node's \`EventEmitter\`. To hear events from the very start, make one and give it as the option \`events\`. Every
-event carries \`ctx\` as well, the context that plugins get. \`job:success\` and \`job:error\` come before the result is written,
+\`runner.events\` is Node's \`EventEmitter\`. To receive events from the very start, create one and pass it as the option \`events\`. Every
+event carries \`ctx\` as well, the context that plugins get. \`job:success\` and \`job:error\` are emitted before the outcome is written,
 \`job:complete\` after it.`;
 
 function described(name, doc) {

@@ -1,67 +1,70 @@
 import { code, page, table } from "./markdown.mjs";
-import { readInterface } from "./source.mjs";
+import { readInterface, readTable } from "./source.mjs";
 
-/** Options that have another name where they are given directly than at `preset.worker`, where their default is listed. */
-const presetNames = { concurrency: "concurrentJobs" };
-
-export function makeOptionsPage({ defaults, recoveryDefaults }) {
-  const shared = readInterface("src/config/options.ts", "SharedOptions").members;
-  const running = [
-    ...readInterface("src/config/options.ts", "WorkerSharedOptions").members,
-    ...readInterface("src/config/options.ts", "WorkerPoolOptions").members,
-  ];
-  const work = readInterface("src/runner/runner-options.ts", "RunnerOptions").members;
-  const extra = readInterface("src/config/extra-options.ts", "ExtraOptions").members;
-  const recovery = readInterface("src/config/extra-options.ts", "RecoveryOptions").members;
-  const direct = new Set([...shared, ...running, ...work, ...extra, ...recovery].map(({ name }) => name));
-  const preset = readInterface("src/config/preset-options.ts", "WorkerOptions").members.filter(
-    ({ name }) => !direct.has(name),
-  );
-  const localQueue = readInterface("src/config/preset-options.ts", "LocalQueueOptions").members;
-  const refetchDelay = readInterface("src/config/preset-options.ts", "RefetchDelayOptions").members;
+/** `tables` are those of src/config and src/runner/runner-options.ts, as they are when the program runs. */
+export function makeOptionsPage(tables) {
+  const config = "src/config/options.ts";
+  const rowsOf = (path, name) =>
+    readTable(path, name).map(({ name: key, doc }) => {
+      const { kind, default: byDefault, place } = tables[name][key];
+      return { name: key, doc, type: kind.type, default: kind.inner ? undefined : byDefault, place };
+    });
+  const shared = rowsOf(config, "sharedTable");
+  const running = ["workerSharedTable", "poolTable", "extraTable"].flatMap((name) => rowsOf(config, name));
+  const work = [...rowsOf("src/runner/runner-options.ts", "workTable"), ...rowsOf(config, "filesTable")];
+  const everywhere = [...shared, ...running, ...work];
   const spec = readInterface("src/job.ts", "TaskSpec").members;
   const cron = readInterface("src/cron/cron-item.ts", "CronItemOptions").members;
 
-  const defaultOf = ({ name }) => show(defaults[presetNames[name] ?? name]);
-  const list = (members) => optionTable(members, defaultOf);
   return page(
     "# Options",
     intro,
     "## Database and surroundings",
     "For everything that reaches the database: `run`, `runOnce`, `runTaskList`, `makeWorkerUtils`, `addJobAdhoc`, `runMigrations`.",
-    list(shared),
+    optionTable(shared),
     "## Running jobs",
     "For `run`, `runOnce` and `runTaskList`.",
-    list([...running, ...extra]),
+    optionTable(running),
     "## Tasks and recurring jobs",
     "For `run` and `runOnce`.",
-    list(work),
+    optionTable(work),
     "## Crash recovery",
     "Inside `recovery`, or beside it: naming one of these switches recovery on. See [crash recovery](../crash-recovery.md).",
-    optionTable(recovery, ({ name }) => show(recoveryDefaults[name])),
+    optionTable(rowsOf("src/config/recovery-options.ts", "recoveryTable")),
     "## Only in a preset",
-    "These stand at `preset.worker`, in a config file for instance. Everything above may stand there too, except `pgPool`, " +
-      "`forbiddenFlags`, `taskList`, `crontab`, `parsedCronItems`, `noHandleSignals` and `preset` itself; `concurrency` is called " +
-      "`concurrentJobs` there, and `noPreparedStatements` is `preparedStatements` the other way round.",
-    list(preset.filter(({ name }) => name !== "concurrentJobs" && name !== "preparedStatements")),
+    `These stand at \`preset.worker\`, in a config file for instance. Everything above may stand there too, except ${listOf(everywhere)}. ` +
+      "`concurrency` is called `concurrentJobs` there, and `noPreparedStatements` is `preparedStatements` the other way round.",
+    optionTable(rowsOf(config, "presetTable")),
     "### localQueue",
-    optionTable(localQueue, ({ name }) => (name === "ttl" ? "`300000`" : "")),
+    optionTable(rowsOf("src/config/local-queue-options.ts", "localQueueTable")),
     "### localQueue.refetchDelay",
-    optionTable(refetchDelay, ({ name }) => (name === "threshold" ? "`0`" : "")),
+    optionTable(rowsOf("src/config/local-queue-options.ts", "refetchDelayTable")),
     "## One job",
-    "The third argument of `addJob`; for `addJobs` they stand in each job beside `identifier` and `payload`.",
-    plainTable(spec),
+    "The third argument of `addJob`; for `addJobs` they stand in each job beside `identifier` and `payload`. A job of `addJobs` has " +
+      "the `jobKeyMode` `replace` or `preserve_run_at`; `true` as second argument makes `preserve_run_at` the mode of those that " +
+      "name none. `unsafe_dedupe` works with `addJob` only.",
+    optionTable(spec),
     "## One recurring job",
     "The `options` of a cron item. How the crontab spells them: [cron and time zones](../cron-and-time-zones.md#options).",
-    plainTable(cron.map((member) => ({ ...member, doc: member.doc || docOf(spec, member.name) }))),
+    optionTable(cron.map((member) => ({ ...member, doc: member.doc || docOf(spec, member.name) }))),
     "## Environment",
     environment,
   );
 }
 
-const intro = `Options are given to \`run\`, \`makeWorkerUtils\` and their relatives directly, or in a preset under \`worker\`. What is given
-directly is stronger. An option that nobody knows is reported in the log, with the name that may have been meant; a value that
-cannot work is a \`ConfigError\` before anything starts.
+/** The options that can only be given directly. */
+function listOf(rows) {
+  const names = rows.filter(({ place }) => place === "direct").map(({ name }) => code(name));
+  return `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+}
+
+const intro = `Options are given to \`run\`, \`makeWorkerUtils\` and their relatives directly, or in a preset under \`worker\`. Options given
+directly win. \`null\` means that an option is not given, and a number may be given as a string. An invalid value is a
+\`ConfigError\` before anything starts.
+
+An unknown option is ignored with a warning that suggests the name that may have been meant, in presets, config files and groups such
+as \`recovery\` too. Plugins may have options of their own at \`preset.worker\`: if your preset has plugins, an unknown name there is
+reported only if it resembles one of ours.
 
 \`\`\`ts
 import { run } from "hathi";
@@ -89,21 +92,14 @@ const environment = table(
   ],
 );
 
-function optionTable(members, defaultOf) {
+function optionTable(rows) {
   return table(
     ["option", "what it does"],
-    members.map((member) => {
-      const byDefault = defaultOf(member);
-      return [
-        code(member.name),
-        `${described(member)}<br>${code(member.type)}${byDefault && `, default ${byDefault}`}`,
-      ];
+    rows.map((row) => {
+      const byDefault = show(row.default);
+      return [code(row.name), `${described(row)}<br>${code(row.type)}${byDefault && `, default ${byDefault}`}`];
     }),
   );
-}
-
-function plainTable(members) {
-  return optionTable(members, () => "");
 }
 
 /** The reference is only as good as the comments: one that is missing fails here. */

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
+export const root = fileURLToPath(new URL("../..", import.meta.url));
 
 export function readSource(path) {
   return readFileSync(`${root}${path}`, "utf8");
@@ -20,6 +20,18 @@ export function readInterface(path, name) {
   const open = lines.findIndex((line, index) => index >= start && line.endsWith("{"));
   const close = lines.findIndex((line, index) => index > open && line === `${indent}}`);
   return { doc: docAbove(lines, start), members: readMembers(lines.slice(open + 1, close)) };
+}
+
+/** The names in a table of options, with the doc comment of each. Relies on the formatter's layout. */
+export function readTable(path, name) {
+  const lines = readSource(path).split("\n");
+  const start = lines.findIndex((line) => line.replace("export ", "") === `const ${name} = {`);
+  if (start < 0) throw new Error(`There is no table '${name}' in ${path}.`);
+  const body = lines.slice(start + 1, lines.indexOf("};", start));
+  return body.flatMap((line, index) => {
+    const [, key] = /^ {2}(\w+): /.exec(line) ?? [];
+    return key === undefined ? [] : [{ name: key, doc: docAbove(body, index) }];
+  });
 }
 
 function readMembers(lines) {

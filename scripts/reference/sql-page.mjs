@@ -3,7 +3,7 @@ import { readSource } from "./source.mjs";
 
 /** The schema says what there is; these say what it is for. A function without a text, or a text without one, fails. */
 const texts = {
-  add_job: `Adds one job and gives its row. Everything but the name has a default: an empty object as payload, no queue, now, 25
+  add_job: `Adds one job and returns its row. Everything but the name has a default: an empty object as payload, no queue, now, 25
 attempts, no key, priority 0, no flags. \`job_key_mode\` is \`replace\`, \`preserve_run_at\` or \`unsafe_dedupe\`: see
 [jobs and keys](../jobs-and-keys.md#keys).
 
@@ -12,7 +12,7 @@ select graphile_worker.add_job(
   'hello', '{"name":"Ada"}', queue_name => 'greetings', run_at => now() + interval '1 hour'
 );
 \`\`\``,
-  add_jobs: `Adds many jobs in one go and gives their rows in the order of the specs. The whole call has one key mode: \`replace\`, or
+  add_jobs: `Adds many jobs at once and returns their rows in the order of the specs. The whole call has one key mode: \`replace\`, or
 \`preserve_run_at\` if the second argument is true.
 
 \`\`\`sql
@@ -24,32 +24,51 @@ select * from graphile_worker.add_jobs(array(
   from unnest(array['Ada', 'Grace']) as name
 ));
 \`\`\``,
-  remove_job: `Removes the job with this key and gives its row, or null if there is none. One that runs at the moment may finish, but does
-not run again.
+  remove_job: `Removes the job with this key and returns its row, or null if there is none. A running job finishes, but is
+not retried.
 
 \`\`\`sql
 select graphile_worker.remove_job('welcome:ada');
 \`\`\``,
-  complete_jobs: `Deletes jobs as if they had succeeded. Jobs that run are left alone; back come the rows that are gone.`,
-  permanently_fail_jobs: `Uses up the attempts of jobs, so that they are kept but never run. Jobs that run are left alone.`,
-  reschedule_jobs: `Changes when, how urgently and how often jobs are tried; null leaves a value as it is. Jobs that run are left alone.
+  cancel_jobs: `Cancels jobs and returns their rows as they were. Waiting jobs are deleted. The signal of running ones (their \`locked_at\` is set) fires; they
+count as done if they still succeed, and as cancelled otherwise. A cancelled job never runs again. Permanently failed jobs are
+not changed. See [control of a job](../control.md#cancel).
 
 \`\`\`sql
--- Try everything again that has failed for good.
+select id, locked_at from graphile_worker.cancel_jobs(array[17, 18], reason => 'customer left');
+\`\`\``,
+  complete_jobs: `Deletes jobs as if they had succeeded. Running jobs are not changed. Returns the deleted rows.`,
+  permanently_fail_jobs: `Marks jobs as permanently failed: they are kept but never run. Running jobs are not changed.`,
+  reschedule_jobs: `Changes when, how urgently and how often jobs are tried; null keeps a value. Running jobs are not changed.
+
+\`\`\`sql
+-- Retry every permanently failed job.
 select count(*) from graphile_worker.reschedule_jobs(
   array(select id from graphile_worker.jobs where attempts >= max_attempts),
   run_at => now(),
   attempts => 0
 );
 \`\`\``,
-  force_unlock_workers: `Frees everything that these workers hold. Only for workers that are certainly dead: a living one would go on, and
-its jobs would run twice.`,
-  worker_heartbeat: `A sign of life of a worker: registers it, or says that it still lives. Workers do this themselves.`,
-  worker_deregister: `Takes a worker off the register; it does so itself when it stops.`,
-  list_stale_workers: `Workers with [crash recovery](../crash-recovery.md) whose last sign of life is older than this.`,
-  list_orphan_locked_workers: `Ids that locks carry but no registered worker has.`,
-  recover_dead_worker_jobs: `Gives the jobs of these workers back, to run after the delay; says how many there were.`,
-  delete_stale_workers: `Forgets these workers. Their jobs stay locked: recover them first.`,
+  force_unlock_workers: `Unlocks everything that these workers hold. Use it only for workers that are certainly dead: the jobs of a live one would
+run twice.`,
+  pause_work: `Pauses a task, a queue, a worker or, with the kind \`all\` and no name, everything. Running jobs finish. Without \`until\` the
+pause lasts until it is resumed; pausing again replaces \`until\`, \`reason\` and \`paused_by\`. See [pausing](../pausing.md).
+
+\`\`\`sql
+select graphile_worker.pause_work('queue', 'account:17', reason => 'import is running');
+\`\`\``,
+  resume_work: `Ends a pause; false if there was none. Other pauses stay, even if they concern the same jobs.
+
+\`\`\`sql
+select graphile_worker.resume_work('queue', 'account:17');
+\`\`\``,
+  list_pauses: `What is paused now, oldest first.`,
+  worker_heartbeat: `A heartbeat of a worker: registers it, or renews its registration. Workers call this themselves.`,
+  worker_deregister: `Removes a worker's registration. Workers call this themselves when they stop.`,
+  list_stale_workers: `Workers with [crash recovery](../crash-recovery.md) whose last heartbeat is older than this.`,
+  list_orphan_locked_workers: `Ids in locks that belong to no registered worker.`,
+  recover_dead_worker_jobs: `Recovers the jobs of these workers, to run after the delay; returns their number.`,
+  delete_stale_workers: `Deletes these workers' registrations. Their jobs stay locked: recover them first.`,
 };
 
 export function makeSqlPage() {
@@ -68,7 +87,7 @@ export function makeSqlPage() {
     ...ordered.flatMap(({ name, args, returns }) => [
       `## ${name}`,
       ...(args.length > 0 ? [table(["argument", "type", "default"], args)] : []),
-      `Gives ${code(returns)}.`,
+      `Returns ${code(returns)}.`,
       texts[name],
     ]),
     "## The view jobs",

@@ -1,12 +1,12 @@
 import type { Database } from "../db/database.ts";
-import { countOtherTasks, listPayloads, type UncheckedTaskRow } from "../db/statements/list-payloads.ts";
+import { countOtherTasks, listPayloads, type UncheckedTaskRow } from "../db/statements/inspect.ts";
 import { toError } from "../errors.ts";
 import type { TaskList } from "../task.ts";
 import { $$definition, type AnyTaskDefinition, isTaskDefinition, type PayloadIssue } from "../task-definition.ts";
 import { hideTraces } from "../trace-context.ts";
 
 /** A job that would fail as soon as it ran. */
-interface UnfitJob {
+export interface UnfitJob {
   readonly id: string;
   readonly task: string;
   readonly key: string | null;
@@ -14,22 +14,31 @@ interface UnfitJob {
 }
 
 export interface PayloadReport {
+  /** Jobs that were checked. */
   readonly checked: number;
+  /** Jobs whose payload does not fit. */
   readonly unfit: number;
-  /** The first of them, oldest first. */
+  /** The first of the unfit jobs, oldest first. */
   readonly jobs: readonly UnfitJob[];
-  /** Jobs of tasks that have no definition here: nobody can say whether they fit. */
+  /** Jobs of tasks without a definition here, which cannot be checked. */
   readonly unchecked: readonly UncheckedTaskRow[];
+}
+
+export interface CheckPayloadsOptions {
+  /** The most unfit jobs to list. Default 100; all are checked and counted. */
+  readonly limit?: number | undefined;
+  /** Called after each page with the number of jobs checked so far. */
+  readonly onProgress?: ((checked: number) => void) | undefined;
 }
 
 /** Jobs read at once; their payloads may be large. */
 const pageSize = 500;
 
-/** Holds every job that may still run to the definition of its task, and changes nothing. */
+/** Checks every job that may still run against the definition of its task, and changes nothing. */
 export async function checkPayloads(
   db: Database,
   taskList: TaskList,
-  { limit, onProgress }: { readonly limit: number; readonly onProgress?: (checked: number) => void },
+  { limit = 100, onProgress }: CheckPayloadsOptions = {},
 ): Promise<PayloadReport> {
   const definitions = new Map(
     Object.entries(taskList).flatMap(([name, task]) => (isTaskDefinition(task) ? [[name, task] as const] : [])),

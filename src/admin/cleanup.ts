@@ -1,34 +1,46 @@
 import type { Database } from "../db/database.ts";
-import { deleteDeadJobs } from "../db/statements/delete-dead-jobs.ts";
-import { deleteUnusedQueues } from "../db/statements/delete-unused-queues.ts";
-import { deleteUnusedTasks } from "../db/statements/delete-unused-tasks.ts";
+import {
+  deleteDeadJobs,
+  deleteUnusedQueues,
+  deleteUnusedTasks,
+  lockUnusedQueues,
+  lockUnusedTasks,
+} from "../db/statements/cleanup.ts";
 import { JobSpecError } from "../errors.ts";
 import { suggestion } from "../util/nearest.ts";
+import { collectNames } from "./collect-names.ts";
+import { findRegisteredWorkers, tasksOf } from "./list-workers.ts";
 
-/** Forgets names of tasks or of queues without jobs, or deletes jobs that failed for good. */
+/** Deletes names of tasks or queues without jobs, or permanently failed jobs. */
 export type CleanupTask = "GC_TASK_IDENTIFIERS" | "GC_JOB_QUEUES" | "DELETE_PERMAFAILED_JOBS";
 
 export interface CleanupOptions {
-  /** Default: both kinds of names. */
+  /** What to clean up. Default: names of queues; also names of tasks if `taskIdentifiersToKeep` is given. */
   tasks?: readonly CleanupTask[];
-  /** Names that stay although they have no job: those of tasks that a running worker knows. */
+  /** Names of tasks to keep even if they have no job. */
   taskIdentifiersToKeep?: readonly string[];
 }
 
 /** In this order, so that deleted jobs no longer hold on to names. */
-const runs: Record<CleanupTask, (database: Pick<Database, "run">, options: CleanupOptions) => Promise<unknown>> = {
+const runs: Record<CleanupTask, (database: Database, options: CleanupOptions) => Promise<unknown>> = {
   DELETE_PERMAFAILED_JOBS: (database) => database.run(deleteDeadJobs, {}),
-  GC_TASK_IDENTIFIERS: (database, { taskIdentifiersToKeep = [] }) =>
-    database.run(deleteUnusedTasks, { keep: taskIdentifiersToKeep }),
-  GC_JOB_QUEUES: (database) => database.run(deleteUnusedQueues, {}),
+  GC_TASK_IDENTIFIERS: async (database, { taskIdentifiersToKeep = [] }) => {
+    const keep = [...taskIdentifiersToKeep, ...(await findLiveTasks(database))];
+    await collectNames(database, {
+      lock: (tx, after, limit) => tx.run(lockUnusedTasks, { after, limit, keep }),
+      remove: (tx, ids) => tx.run(deleteUnusedTasks, { ids }),
+    });
+  },
+  GC_JOB_QUEUES: (database) =>
+    collectNames(database, {
+      lock: (tx, after, limit) => tx.run(lockUnusedQueues, { after, limit }),
+      remove: (tx, ids) => tx.run(deleteUnusedQueues, { ids }),
+    }),
 };
 
-/** Without options only queues are cleaned, since forgetting the names of tasks is not safe while workers run. */
-export async function cleanup(
-  database: Pick<Database, "run">,
-  options: CleanupOptions = { tasks: ["GC_JOB_QUEUES"] },
-): Promise<void> {
-  const { tasks = ["GC_JOB_QUEUES", "GC_TASK_IDENTIFIERS"] } = options;
+/** Safe beside running workers. Names of tasks are collected only when asked for, and never those of workers that are alive. */
+export async function cleanup(database: Database, options: CleanupOptions = {}): Promise<void> {
+  const tasks = options.tasks ?? defaultTasks(options);
   for (const task of tasks) {
     if (!Object.hasOwn(runs, task)) {
       const names = Object.keys(runs);
@@ -38,4 +50,15 @@ export async function cleanup(
   for (const [task, run] of Object.entries(runs)) {
     if (tasks.includes(task as CleanupTask)) await run(database, options);
   }
+}
+
+/** Whoever says which names to keep wants the others to go. */
+function defaultTasks({ taskIdentifiersToKeep }: CleanupOptions): readonly CleanupTask[] {
+  return taskIdentifiersToKeep ? ["GC_JOB_QUEUES", "GC_TASK_IDENTIFIERS"] : ["GC_JOB_QUEUES"];
+}
+
+/** The tasks of workers that send heartbeats. Others notice by themselves that the id of a task has changed. */
+async function findLiveTasks(database: Database): Promise<string[]> {
+  const workers = (await findRegisteredWorkers(database)) ?? [];
+  return workers.filter((worker) => !worker.isSilent).flatMap((worker) => tasksOf(worker) ?? []);
 }

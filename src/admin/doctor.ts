@@ -1,17 +1,23 @@
 import { checkSchemaIsKnown, judgeSchema } from "../db/adopt.ts";
 import type { Database } from "../db/database.ts";
+import { describeHolder, heldSeconds, vacuumPatienceSeconds } from "../db/describe-holder.ts";
+import { findOddSettings } from "../db/odd-settings.ts";
 import { planMigrations } from "../db/plan-migration.ts";
 import { probeNotifications, probePreparedStatements } from "../db/probes.ts";
 import { readSchemaState } from "../db/schema-state.ts";
+import { findIgnoredCancels, listOverruns } from "../db/statements/control.ts";
 import {
   countOldLocks,
-  findOldestTransaction,
+  findOrphans,
   listIndexes,
+  listVacuumHolders,
   readServerFacts,
   readTableHealth,
 } from "../db/statements/diagnose.ts";
 import { toError } from "../errors.ts";
-import { formatSpan } from "../util/time-span.ts";
+import { describePause } from "../pause.ts";
+import { wallMs } from "../util/timers.ts";
+import { readPauses } from "./read-pauses.ts";
 
 /** One thing that was looked at. */
 export interface CheckUp {
@@ -28,7 +34,7 @@ const neededIndexes = [
   "jobs_key_key1",
   "tasks_identifier_key",
   "job_queues_queue_name_key",
-  "_hathi_jobs_in_order",
+  "_hathi_jobs_in_queues",
   "_hathi_jobs_by_task",
   "_hathi_jobs_by_queue",
 ];
@@ -44,7 +50,8 @@ const checks: Record<string, Check> = {
   },
   schema: async (db) => {
     const state = await db.withPgClient((client) => readSchemaState(client, db.schema));
-    if (!state.ours?.length && judgeSchema(state) === "fresh") return problem(`Schema '${db.schema}' ${notInstalled}`);
+    if (!state.ours?.length && judgeSchema(state, db.schema) === "fresh")
+      return problem(`Schema '${db.schema}' ${notInstalled}`);
     const newer = checkSchemaIsKnown(state);
     if (newer) return warning(newer);
     const pending = planMigrations(state, db.schema);
@@ -52,9 +59,9 @@ const checks: Record<string, Check> = {
     return pending.length > 0 ? warning(`${found} It is not up to date: run 'hathi migrate'.`) : ok(found);
   },
   clock: async (db) => {
-    const sent = Date.now();
+    const sent = wallMs();
     const [facts] = await db.run(readServerFacts, { schema: db.schema });
-    const skewMs = Math.round(facts!.clock_ms - (sent + Date.now()) / 2);
+    const skewMs = Math.round(facts!.clock_ms - (sent + wallMs()) / 2);
     const message = `The database's clock is ${Math.abs(skewMs)} ms ${skewMs < 0 ? "behind" : "ahead of"} this machine's.`;
     return Math.abs(skewMs) > 2_000
       ? warning(`${message} Times given by this machine will be off by as much.`)
@@ -70,8 +77,16 @@ const checks: Record<string, Check> = {
   },
   permissions: async (db) => {
     const [facts] = await db.run(readServerFacts, { schema: db.schema });
-    if (facts!.owns_tables) return ok("The role sees all jobs.");
-    return problem(`The role '${facts!.role}' does not own the tables: row-level security hides all jobs from it.`);
+    if (facts!.sees_jobs) return ok("The role sees all jobs.");
+    return problem(
+      `The role '${facts!.role}' does not own the tables and no policy shows it all jobs: row-level security hides them. See docs/least-privilege.md.`,
+    );
+  },
+  settings: async (db) => {
+    const odd = await findOddSettings(db);
+    if (odd.length === 0) return ok("No setting of the role stands in the way.");
+    const message = odd.map((setting) => setting.message).join(" ");
+    return odd.some(({ status }) => status === "problem") ? problem(message) : warning(message);
   },
   notifications: async (db) => {
     if (await probeNotifications(db, 2_000)) return ok("A notification sent on one connection is heard on another.");
@@ -93,12 +108,51 @@ const checks: Record<string, Check> = {
       : ok(message);
   },
   "oldest transaction": async (db) => {
-    const [oldest] = await db.run(findOldestTransaction, {});
+    const holders = await db.run(listVacuumHolders, {});
+    const [oldest] = holders;
     if (!oldest) return ok("No transaction holds vacuum back.");
-    const message = `The oldest is ${formatSpan(oldest.seconds * 1000)} old: ${oldest.what}.`;
-    return oldest.seconds > 300
-      ? warning(`${message} Rows of finished jobs cannot be cleared away until it ends.`)
-      : ok(message);
+    const offending = holders.filter((holder) => heldSeconds(holder) > vacuumPatienceSeconds);
+    if (offending.length === 0) return ok(`The oldest is ${describeHolder(oldest)}.`);
+    return warning(
+      `Vacuum cannot clear away finished jobs, and workers become slower, because of ${offending.map(describeHolder).join("; ")}.`,
+    );
+  },
+  references: async (db) => {
+    const [orphans] = await db.run(findOrphans, {});
+    if (!orphans || orphans.jobs === 0) return ok("Every job has its task and its queue.");
+    const { jobs, task_ids: taskIds, queue_ids: queueIds } = orphans;
+    const missing = [
+      ...(taskIds ? [`tasks with the ids ${someOf(taskIds)}`] : []),
+      ...(queueIds ? [`queues with the ids ${someOf(queueIds)}`] : []),
+    ].join(" and ");
+    return problem(
+      `${count(jobs)} jobs cannot run: the rows of ${missing} are gone. Point them to existing ones (task_id, job_queue_id), or delete them.`,
+    );
+  },
+  pauses: async (db) => {
+    const pauses = await readPauses(db);
+    if (pauses.length === 0) return ok("Nothing is paused.");
+    const ignored = pauses.some(({ kind }) => kind !== "queue");
+    return warning(
+      `Paused: ${pauses.map(describePause).join("; ")}.` +
+        (ignored ? " Workers of Graphile Worker obey pauses of queues only." : ""),
+    );
+  },
+  overruns: async (db) => {
+    const overruns = await db.run(listOverruns, { jobId: null, workerId: null });
+    if (overruns.length === 0) return ok("No task runs on after its timeout.");
+    const tasks = [...new Set(overruns.map((row) => `'${row.task_identifier}'`))].join(", ");
+    return warning(
+      `${count(overruns.length)} jobs run on after their timeout, each in a slot of its worker (tasks: ${tasks}). Let the tasks stop when helpers.abortSignal fires; 'hathi why <id>' tells more.`,
+    );
+  },
+  cancels: async (db) => {
+    const [found] = await db.run(findIgnoredCancels, {});
+    if (!found || found.jobs === 0) return ok("No cancelled job runs on.");
+    return warning(
+      `${count(found.jobs)} jobs were cancelled more than 30 seconds ago and still run, in ${found.workers.join(", ")}. Their tasks ignore helpers.abortSignal, or ` +
+        "their workers are Graphile Worker's, which cannot be told and obey no timeout or back-off either. These jobs do not run again.",
+    );
   },
   locks: async (db) => {
     const [old] = await db.run(countOldLocks, {});
@@ -135,4 +189,8 @@ function problem(message: string): Omit<CheckUp, "name"> {
 
 function count(number: number): string {
   return number.toLocaleString("en-GB");
+}
+
+function someOf(ids: readonly number[]): string {
+  return ids.length > 10 ? `${ids.slice(0, 10).join(", ")} and ${ids.length - 10} more` : ids.join(", ");
 }

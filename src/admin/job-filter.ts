@@ -1,31 +1,35 @@
 import { JobSpecError } from "../errors.ts";
 import { suggestion } from "../util/nearest.ts";
 
-/** `running` is locked by a pool, `failed` has no attempt left, `scheduled` may not run yet, `ready` could run now. */
-export const jobStates = ["ready", "scheduled", "running", "failed"] as const;
+/** `running` is locked by a pool, `dead` has no attempt left, `scheduled` may not run yet, `waiting` could run now. */
+export const jobStates = ["waiting", "scheduled", "running", "dead"] as const;
 export type JobState = (typeof jobStates)[number];
 
-/** Which jobs are meant; what is left out does not matter. */
+/** Selects jobs. Fields left out match everything. */
 export interface JobFilter {
+  /** `waiting`, `scheduled`, `running` or `dead` (permanently failed). */
   readonly state?: JobState | undefined;
   /** A task's identifier. */
   readonly task?: string | undefined;
   /** A queue's name. */
   readonly queue?: string | undefined;
+  /** A job key. */
   readonly key?: string | undefined;
-  /** Added at this moment or later. */
+  /** Added at this time or later. */
   readonly since?: Date | undefined;
-  /** Occurs, whatever the case, in the payload, the key, the task's name or the last error. */
+  /** A string in the payload, the key, the task's name or the last error; case does not matter. */
   readonly search?: string | undefined;
 }
+
+/** What Graphile Worker, its Rust port and other queues call them. */
+const otherNames: Readonly<Record<string, JobState>> = { ready: "waiting", locked: "running", failed: "dead" };
 
 export function checkState(state: string): JobState {
   const found = jobStates.find((known) => known === state);
   if (found) return found;
-  // Graphile Worker's Rust port and the glossary call two of them by other names.
-  if (state === "locked") return "running";
-  if (state === "dead") return "failed";
+  const meant = otherNames[state];
+  if (meant) return meant;
   throw new JobSpecError(
-    `'${state}' is no state of a job; it is one of ${jobStates.join(", ")}.${suggestion(state, jobStates)}`,
+    `'${state}' is not a job state: use one of ${jobStates.join(", ")}.${suggestion(state, jobStates)}`,
   );
 }

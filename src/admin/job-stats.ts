@@ -1,4 +1,5 @@
 import type { Database } from "../db/database.ts";
+import { type ControlCountsRow, countControlled } from "../db/statements/control.ts";
 import {
   countAllJobs,
   countRunningJobs,
@@ -6,26 +7,33 @@ import {
   type JobCountRow,
   jobTablePages,
   type OldestJobRow,
-  oldestReadyJob,
-} from "../db/statements/job-stats.ts";
+  oldestWaitingJob,
+} from "../db/statements/stats.ts";
+import type { Pause } from "../pause.ts";
 import { type JobState, jobStates } from "./job-filter.ts";
+import { readPauses } from "./read-pauses.ts";
 
 export type StateCounts = { readonly [State in JobState]: number } & { readonly total: number };
 
 export interface JobStats {
-  /** False: all counts but that of running jobs are scaled up from a sample. */
+  /** False if all counts except that of running jobs are estimated from a sample. */
   readonly isExact: boolean;
+  /** Jobs by state. */
   readonly counts: StateCounts;
-  /** Most jobs first. */
+  /** Jobs by task and state, most jobs first. */
   readonly tasks: readonly ({ readonly task: string } & StateCounts)[];
-  /** Most jobs first; jobs without a queue are not in it. */
+  /** Jobs by queue and state, most jobs first; jobs without a queue are not included. */
   readonly queues: readonly ({ readonly queue: string } & StateCounts)[];
-  /** The job that has been due the longest, and is still waiting. */
-  readonly oldestReady: OldestJobRow | null;
+  /** The waiting job that has been due longest. */
+  readonly oldestWaiting: OldestJobRow | null;
+  /** The pauses in force, oldest first. */
+  readonly pauses: readonly Pause[];
+  /** Jobs that were cancelled within a day, are stopping, were snoozed, or exceed their timeout. */
+  readonly controlled: ControlCountsRow;
 }
 
 export interface JobStatsOptions {
-  /** Count every job, however many there are. */
+  /** Count every job, even if that takes long. */
   readonly exact?: boolean | undefined;
 }
 
@@ -47,13 +55,16 @@ export async function getJobStats(db: Database, { exact = false }: JobStatsOptio
   const scaled = isExact ? rows : rows.map((row) => ({ ...row, count: Math.round((row.count * 100) / percent) }));
   const counts = sum(scaled);
   const running = !isExact && pages <= pagesToLookThrough ? await db.run(countRunningJobs, {}) : [];
-  const [oldest] = await db.run(oldestReadyJob, {});
+  const [oldest] = await db.run(oldestWaitingJob, {});
+  const [controlled] = await db.run(countControlled, {});
   return {
     isExact,
     counts: { ...counts, running: running[0]?.count ?? counts.running },
     tasks: sumBy(scaled, (row) => row.task_identifier).map(([task, sums]) => ({ task, ...sums })),
     queues: sumBy(scaled, (row) => row.queue_name).map(([queue, sums]) => ({ queue, ...sums })),
-    oldestReady: oldest ?? null,
+    oldestWaiting: oldest ?? null,
+    pauses: await readPauses(db),
+    controlled: controlled!,
   };
 }
 

@@ -5,59 +5,70 @@ import {
   type ListedJobRow,
   listJobIds,
   listJobs as listJobsStatement,
-} from "../db/statements/list-jobs.ts";
-import type { ShownJobRow } from "../db/statements/show-job.ts";
-import { showJob } from "../db/statements/show-job.ts";
+  type ShownJobRow,
+  showJob,
+} from "../db/statements/inspect.ts";
 import { JobSpecError } from "../errors.ts";
+import { checkInteger, checkJobId, type JobId } from "../job-checks.ts";
+import { findPause, type Pause } from "../pause.ts";
 import { checkState, type JobFilter, type JobState } from "./job-filter.ts";
+import { readPauses } from "./read-pauses.ts";
 
-export type ListedJob = ListedJobRow;
-export type ShownJob = ShownJobRow;
+interface MaybePaused {
+  /** What keeps it from starting, if it is neither running nor failed. */
+  readonly pause: Pause | null;
+}
+export interface ListedJob extends ListedJobRow, MaybePaused {}
+export interface ShownJob extends ShownJobRow, MaybePaused {}
 
-export interface ListJobsOptions extends JobFilter {
-  /** Only jobs older than this one: the `next` of the page before. */
-  readonly before?: string | undefined;
-  /** Jobs on a page; from 1 to 1000, 50 if left out. */
+export interface PageOptions {
+  /** Jobs per page, 1 to 1000. Default 50. */
   readonly limit?: number | undefined;
+  /** The `next` of the previous page: the id of its last job. */
+  readonly after?: JobId | null | undefined;
 }
 
 export interface JobPage {
   /** Newest first. */
   readonly jobs: readonly ListedJob[];
-  /** Give this as `before` for the next page; null on the last one. */
+  /** Pass it as `after` to get the next page; null on the last page. */
   readonly next: string | null;
 }
 
 /** One page of the jobs that match, newest first, at a cost that does not grow with the number of the page. */
 export async function listJobs(
   db: Database,
-  { before, limit = 50, ...filter }: ListJobsOptions = {},
+  filter: JobFilter = {},
+  { limit = 50, after }: PageOptions = {},
 ): Promise<JobPage> {
-  if (!Number.isInteger(limit) || limit < 1 || limit > 1000) {
-    throw new JobSpecError(`'limit' must be a whole number from 1 to 1000, got ${limit}.`);
-  }
-  const params = { ...paramsOf(filter), before: before === undefined ? null : checkJobId(before), limit: limit + 1 };
-  const rows = await db.run(listJobsStatement[stateOf(filter)], params);
-  const jobs = rows.slice(0, limit);
-  return { jobs, next: rows.length > limit ? (jobs.at(-1)?.id ?? null) : null };
+  const size = checkInteger("limit", limit, 1, 1000);
+  const before = after === undefined || after === null ? null : checkJobId(after);
+  const rows = await db.run(listJobsStatement[stateOf(filter)], { ...paramsOf(filter), before, limit: size + 1 });
+  const pauses = await readPauses(db);
+  const jobs = rows.slice(0, size).map((row) => ({ ...row, pause: pauseOf(row, pauses) }));
+  return { jobs, next: rows.length > size ? (jobs.at(-1)?.id ?? null) : null };
 }
 
 /** One job with its payload, or null if there is none with this id. */
-export async function getJob(db: Database, id: string): Promise<ShownJob | null> {
+export async function getJob(db: Database, id: JobId): Promise<ShownJob | null> {
   const [job] = await db.run(showJob, { id: checkJobId(id) });
-  return job ?? null;
+  return job ? { ...job, pause: pauseOf(job, await readPauses(db)) } : null;
 }
 
-/** How many jobs match a filter. Exact, and so it reads them all: for questions before an action, not for every screen. */
-export async function countJobs(db: Database, filter: JobFilter): Promise<number> {
+/** How many jobs match a filter. Exact, so it reads them all: for questions before an action, not for every screen. */
+export async function countJobs(db: Database, filter: JobFilter = {}): Promise<number> {
   const [row] = await db.run(countJobsStatement[stateOf(filter)], paramsOf(filter));
   return row?.count ?? 0;
 }
 
-/** The ids of all jobs that match, oldest first, a thousand at a time. Jobs that match only later are not missed. */
-export async function* eachJobId(db: Database, filter: JobFilter, batch = 1000): AsyncGenerator<readonly string[]> {
+/** The ids of all jobs that match, oldest first, in batches. Jobs that start to match behind the current batch are included. */
+export async function* eachJobId(
+  db: Pick<Database, "run">,
+  filter: JobFilter,
+  batchSize: number,
+): AsyncGenerator<string[]> {
   for (let after = "0"; ; ) {
-    const rows = await db.run(listJobIds[stateOf(filter)], { ...paramsOf(filter), after, limit: batch });
+    const rows = await db.run(listJobIds[stateOf(filter)], { ...paramsOf(filter), after, limit: batchSize });
     const last = rows.at(-1);
     if (!last) return;
     yield rows.map(({ id }) => id);
@@ -65,9 +76,11 @@ export async function* eachJobId(db: Database, filter: JobFilter, batch = 1000):
   }
 }
 
-export function checkJobId(id: string): string {
-  if (!/^\d{1,19}$/.test(id)) throw new JobSpecError(`'${id}' is not the id of a job; ids are whole numbers.`);
-  return id;
+function pauseOf(
+  { state, task_identifier: task, queue_name: queue }: ListedJobRow,
+  pauses: readonly Pause[],
+): Pause | null {
+  return state === "waiting" || state === "scheduled" ? findPause(pauses, { task, queue }) : null;
 }
 
 function stateOf({ state }: JobFilter): JobState | "all" {

@@ -1,16 +1,23 @@
 import type { Database } from "../db/database.ts";
-import { listQueues as listQueuesStatement, type QueueRow } from "../db/statements/list-queues.ts";
+import { listQueues as listQueuesStatement, type QueueRow } from "../db/statements/inspect.ts";
+import type { Pause } from "../pause.ts";
+import { readPauses } from "./read-pauses.ts";
 
-export type QueueStatus = QueueRow;
+export interface QueueStatus extends QueueRow {
+  /** The pause of this queue, if there is one. */
+  readonly pause: Pause | null;
+}
 
 export interface ListQueuesOptions {
-  /** Queues at most; 50 if left out. */
+  /** The most queues to return. Default 50. */
   readonly limit?: number | undefined;
-  /** Part of the name. */
+  /** A part of the name. */
   readonly search?: string | undefined;
 }
 
-/** Named queues that are held by a running job or have jobs waiting, fullest first. */
-export function listQueues(db: Database, { limit = 50, search }: ListQueuesOptions = {}): Promise<QueueStatus[]> {
-  return db.run(listQueuesStatement, { limit, search: search ?? null });
+/** Named queues that are paused, held by a running job or have jobs waiting, fullest first. */
+export async function listQueues(db: Database, { limit = 50, search }: ListQueuesOptions = {}): Promise<QueueStatus[]> {
+  const rows = await db.run(listQueuesStatement, { limit, search: search ?? null });
+  const pauses = (await readPauses(db)).filter(({ kind }) => kind === "queue");
+  return rows.map((row) => ({ ...row, pause: pauses.find(({ name }) => name === row.queue_name) ?? null }));
 }

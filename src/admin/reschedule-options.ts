@@ -1,12 +1,16 @@
-import type { RescheduleParams } from "../db/statements/reschedule-jobs.ts";
+import type { RescheduleParams } from "../db/statements/admin.ts";
 import { JobSpecError } from "../errors.ts";
-import { checkInteger, checkMoment, optional, smallest } from "../job-values.ts";
+import { checkInteger, checkMoment, optional, smallest } from "../job-checks.ts";
 import { suggestion } from "../util/nearest.ts";
 
 export interface RescheduleOptions {
+  /** A date, an ISO string, or `"now"` for the time of the database. */
   runAt?: string | Date;
+  /** Lower numbers run first. */
   priority?: number;
+  /** Attempts made so far. */
   attempts?: number;
+  /** Attempts before the job fails permanently. */
   maxAttempts?: number;
 }
 
@@ -25,8 +29,9 @@ export function checkReschedule(options: RescheduleOptions): Omit<ReschedulePara
   };
 }
 
-/** A text is left as it is, since PostgreSQL knows its own time zone. */
+/** A string is left as it is, since PostgreSQL knows its own clock and time zone. */
 function checkTextOrDate(value: unknown): string {
+  if (value === "now") return value;
   if (typeof value !== "string" || Number.isNaN(Date.parse(value))) return checkMoment("runAt", value);
   return value;
 }

@@ -1,5 +1,7 @@
+import { inspect } from "node:util";
 import type { Argv, InferredOptionTypes, Options, PositionalOptions } from "yargs";
 import type { Terminal } from "./terminal.ts";
+import { UsageError } from "./usage-error.ts";
 
 type Flags = { readonly [name: string]: Options };
 type Positionals = { readonly [name: string]: PositionalOptions & Options };
@@ -28,15 +30,24 @@ export function register(program: Argv, command: Command, terminal: Terminal, on
     command.describe,
     (yargs) => {
       for (const [name, options] of Object.entries(command.positionals ?? {})) yargs.positional(name, options);
-      for (const [name, options] of Object.entries(command.flags)) yargs.option(name, once(options));
+      for (const [name, options] of Object.entries(command.flags)) yargs.option(name, checked(name, options));
       return yargs;
     },
     async (args) => onEnd((await command.run(args as never, terminal)) ?? 0),
   );
 }
 
-/** Of a flag that was given twice the last one counts, unless it is one of those that gather. */
-function once(options: Options): Options {
+/** If a flag is given twice, the last one counts, unless it is one that gathers. */
+function checked(name: string, options: Options): Options {
   if (options.array || options.coerce) return options;
-  return { ...options, coerce: (value: unknown) => (Array.isArray(value) ? value.at(-1) : value) };
+  const last = (value: unknown): unknown => (Array.isArray(value) ? value.at(-1) : value);
+  if (options.type !== "number") return { ...options, coerce: last };
+  // yargs would turn what is not a number into NaN, and the message could not name it.
+  const { type: _, ...untyped } = options;
+  return { ...untyped, coerce: (value: unknown) => checkNumber(name, last(value)) };
+}
+
+function checkNumber(name: string, value: unknown): unknown {
+  if (value === undefined || typeof value === "number") return value;
+  throw new UsageError(`--${name} must be a number, got ${inspect(value)}.`);
 }

@@ -2,7 +2,7 @@ import type { Command } from "./command.ts";
 
 /**
  * Every verb of the program, in the order of its help. A new one is a file in `commands/` and a line here. Each is loaded when
- * it is asked for: to list jobs, nobody should have to wait for the code that runs them.
+ * it is asked for: listing jobs must not wait for the code that runs them.
  */
 const loadByName: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import("./commands/run.ts")).run,
@@ -10,14 +10,20 @@ const loadByName: Readonly<Record<string, () => Promise<Command>>> = {
   add: async () => (await import("./commands/add.ts")).add,
   list: async () => (await import("./commands/list.ts")).list,
   show: async () => (await import("./commands/show.ts")).show,
+  history: async () => (await import("./commands/history.ts")).history,
+  errors: async () => (await import("./commands/errors.ts")).errors,
   why: async () => (await import("./commands/why.ts")).why,
   stats: async () => (await import("./commands/stats.ts")).stats,
   queues: async () => (await import("./commands/queues.ts")).queues,
   workers: async () => (await import("./commands/workers.ts")).workers,
+  pause: async () => (await import("./commands/pause.ts")).pause,
+  resume: async () => (await import("./commands/pause.ts")).resume,
+  pauses: async () => (await import("./commands/pause.ts")).pauses,
   retry: async () => (await import("./commands/retry.ts")).retry,
   reschedule: async () => (await import("./commands/reschedule.ts")).reschedule,
   complete: async () => (await import("./commands/complete.ts")).complete,
   fail: async () => (await import("./commands/fail.ts")).fail,
+  cancel: async () => (await import("./commands/cancel.ts")).cancel,
   remove: async () => (await import("./commands/remove.ts")).remove,
   sweep: async () => (await import("./commands/sweep.ts")).sweep,
   "sweep-stale-workers": async () => (await import("./commands/sweep.ts")).sweep,

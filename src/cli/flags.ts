@@ -1,4 +1,6 @@
 import type { Options } from "yargs";
+import { parseSpan as parseSpanText } from "../util/time-span.ts";
+import { expectWholeNumber } from "../util/whole-number.ts";
 import { UsageError } from "./usage-error.ts";
 
 const flags = <const F extends { readonly [name: string]: Options }>(options: F): F => options;
@@ -36,7 +38,7 @@ export const yesFlag = flags({
 
 /** Which jobs are meant. */
 export const filterFlags = flags({
-  state: { type: "string", requiresArg: true, describe: "ready, scheduled, running or failed" },
+  state: { type: "string", requiresArg: true, describe: "waiting, scheduled, running or dead" },
   task: { alias: "identifier", type: "string", requiresArg: true, describe: "A task's identifier" },
   queue: { type: "string", requiresArg: true, describe: "A queue's name" },
   key: { type: "string", requiresArg: true, describe: "A job's key" },
@@ -48,24 +50,19 @@ export const filterFlags = flags({
   search: { type: "string", requiresArg: true, describe: "Words in payload, key, task or last error" },
 });
 
-const spanUnits: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
-
-/** A length of time such as `90`, `90s`, `15m`, `1h30m` or `7d`, in milliseconds. */
+/** A length of time such as `90` (seconds), `90s`, `15m`, `1h30m` or `7d`, in milliseconds. */
 export function parseSpan(flag: string, text: string): number {
-  if (/^\d+$/.test(text)) return Number(text) * 1_000;
-  if (!/^(\d+[smhdw])+$/.test(text))
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : parseSpanText(text);
+  if (ms === undefined)
     throw new UsageError(`--${flag} must be a length of time such as 30s, 15m, 2h or 7d, got '${text}'.`);
-  return [...text.matchAll(/(\d+)([smhdw])/g)].reduce(
-    (sum, [, count, unit]) => sum + Number(count) * (spanUnits[unit!] ?? 0),
-    0,
-  );
+  return ms;
 }
 
 /** A moment: a date, `now`, or a length of time from now (in the direction of the sign). */
 export function parseMoment(flag: string, text: string, direction: 1 | -1): Date {
   if (text === "now") return new Date();
-  if (/^(\d+[smhdw])+$/.test(text)) return new Date(Date.now() + direction * parseSpan(flag, text));
-  const date = new Date(text);
+  const span = parseSpanText(text);
+  const date = new Date(span === undefined ? text : Date.now() + direction * span);
   if (Number.isNaN(date.getTime())) {
     throw new UsageError(
       `--${flag} must be a date such as 2026-12-31T18:00:00Z, 'now', or a length of time such as 15m, got '${text}'.`,
@@ -74,13 +71,10 @@ export function parseMoment(flag: string, text: string, direction: 1 | -1): Date
   return date;
 }
 
-/** yargs turns what is not a number into NaN; a fraction is no count either. */
-export function wholeNumber(flag: string, value: number | undefined, least: number): number | undefined {
+/** A flag's number that must be a count. */
+export function wholeNumber(flag: string, value: number | undefined, least: number, most?: number): number | undefined {
   if (value === undefined) return undefined;
-  if (!Number.isInteger(value) || value < least) {
-    throw new UsageError(
-      `--${flag} must be a whole number from ${least} up${Number.isNaN(value) ? "" : `, got ${value}`}.`,
-    );
-  }
+  const expected = expectWholeNumber(value, least, most);
+  if (expected) throw new UsageError(`--${flag} must be ${expected}, got ${value}.`);
   return value;
 }

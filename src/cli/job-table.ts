@@ -1,25 +1,31 @@
-import type { ListedJob } from "../admin/list-jobs.ts";
+import type { ListedJob } from "../index.ts";
 import { formatSpan } from "../util/time-span.ts";
-import { formatTable } from "./table.ts";
+import { type Column, formatTable } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Jobs as a table for people. */
-export function formatJobs(jobs: readonly ListedJob[], { colours }: Terminal, now = Date.now()): string {
-  return formatTable(jobs, [
+export function formatJobs(jobs: readonly ListedJob[], { colours, width }: Terminal, now = Date.now()): string {
+  const columns: Column<ListedJob>[] = [
     { title: "ID", text: (job) => job.id, align: "right" },
-    { title: "STATE", text: (job) => paintState(job.state, colours) },
-    { title: "TASK", text: (job) => job.task_identifier, maxWidth: 30 },
-    { title: "QUEUE", text: (job) => job.queue_name ?? "", maxWidth: 20 },
-    { title: "PRIO", text: (job) => String(job.priority), align: "right" },
-    { title: "TRIES", text: (job) => `${job.attempts}/${job.max_attempts}`, align: "right" },
-    { title: "RUN AT", text: (job) => formatMoment(job.run_at, now) },
-    { title: "KEY", text: (job) => job.key ?? "", maxWidth: 20 },
-    { title: "LAST ERROR", text: (job) => job.last_error ?? "", maxWidth: 40 },
-  ]);
+    {
+      title: "STATE",
+      text: (job) => (job.cancelled_at ? "cancelling" : job.pause ? `${job.state}, paused` : job.state),
+      paint: (state) => paintState(state, colours),
+    },
+    { title: "TASK", text: (job) => job.task_identifier, maxWidth: 30, minWidth: 10 },
+    { title: "QUEUE", text: (job) => job.queue_name ?? "", maxWidth: 20, minWidth: 8, drop: 3 },
+    { title: "PRIO", text: (job) => String(job.priority), align: "right", drop: 4 },
+    { title: "TRIES", text: (job) => `${job.attempts}/${job.max_attempts}`, align: "right", drop: 1 },
+    // A dead job does not run again, whatever its row says.
+    { title: "RUN AT", text: (job) => (job.state === "dead" ? "" : formatMoment(job.run_at, now)), drop: 2 },
+    { title: "KEY", text: (job) => job.key ?? "", maxWidth: 20, minWidth: 8, drop: 5 },
+    { title: "LAST ERROR", text: (job) => job.last_error ?? "", maxWidth: 40, minWidth: 15, drop: 0 },
+  ];
+  return formatTable(jobs, columns, width);
 }
 
 export function paintState(state: string, colours: Terminal["colours"]): string {
-  const paint = { ready: colours.green, scheduled: colours.cyan, running: colours.yellow, failed: colours.red }[state];
+  const paint = { waiting: colours.green, scheduled: colours.cyan, running: colours.yellow, dead: colours.red }[state];
   return paint ? paint(state) : state;
 }
 

@@ -1,4 +1,4 @@
-import type { AddJobsJobSpec } from "../job.ts";
+import type { AddJobsJobSpec } from "../index.ts";
 import { suggestion } from "../util/nearest.ts";
 import { UsageError } from "./usage-error.ts";
 

@@ -1,5 +1,6 @@
 import yargs from "yargs";
 import { suggestion } from "../util/nearest.ts";
+import { printableLines } from "../util/printable.ts";
 import { version } from "../version.ts";
 import { type Command, register } from "./command.ts";
 import { commandNames, loadCommands } from "./commands.ts";
@@ -28,7 +29,7 @@ export async function runProgram(args: readonly string[]): Promise<number> {
       .fail((message, error) => {
         // yargs' own errors are the user's mistakes too.
         if (error && error.name !== "YError") throw error;
-        throw new UsageError(`${withSuggestion(error?.message ?? message, commands)} (see hathi --help)`);
+        throw new UsageError(describeMisuse(error?.message ?? message, args, commands));
       });
     for (const command of commands) {
       register(program, command, terminal, (code) => {
@@ -40,14 +41,21 @@ export async function runProgram(args: readonly string[]): Promise<number> {
   } catch (error) {
     const failure = describeFailure(error);
     terminal.clearProgress();
-    terminal.note(failure.message);
+    terminal.note(printableLines(failure.message));
     return failure.exitCode;
   }
 }
 
-/** yargs names what it does not know, but not what may have been meant. */
-function withSuggestion(message: string, commands: readonly Command[]): string {
+/** yargs names what it does not know, but not what may have been meant; and it counts what is missing instead of naming it. */
+function describeMisuse(message: string, args: readonly string[], commands: readonly Command[]): string {
+  const name = args.find((word) => commandNames.includes(word));
+  const help = `(see hathi ${name === undefined ? "" : `${name} `}--help)`;
+  if (message.startsWith("Not enough non-option arguments") && commands.length === 1) {
+    return `Something is missing: hathi ${[commands[0]!.command].flat()[0]} ${help}`;
+  }
   const [, word] = /^Unknown arguments?: ([\w-]+)/.exec(message) ?? [];
-  if (word === undefined) return message;
-  return `${message}.${suggestion(word, [...commandNames, ...commands.flatMap(({ flags }) => Object.keys(flags))])}`;
+  if (word === undefined) return `${message} ${help}`;
+  const known = [...commandNames, ...commands.flatMap(({ flags }) => Object.keys(flags))];
+  const what = word === args[0] ? `Unknown command: ${word}` : message;
+  return `${what}.${suggestion(word, known)} ${help}`;
 }

@@ -1,6 +1,6 @@
 import { resolvePreset } from "graphile-config";
 import { loadConfigFile } from "../config/file.ts";
-import type { RunnerOptions } from "../runner/runner-options.ts";
+import type { RunnerOptions } from "../index.ts";
 import { importFile } from "../tasks/import-file.ts";
 import { type Connection, findConnection } from "./connection.ts";
 
@@ -24,7 +24,7 @@ export async function resolveOptions(
 ): Promise<ResolvedOptions> {
   const config = await loadConfigFile(folder, args.config, importFile);
   const configured = config ? resolvePreset(config.preset).worker : undefined;
-  const connection = await findConnection(args.connection ?? configured?.connectionString, folder);
+  const connection = await findConnection({ flag: args.connection, config: configured?.connectionString }, folder);
   const worker: GraphileConfig.WorkerOptions = { ...given };
   if (connection.connectionString !== undefined) worker.connectionString = connection.connectionString;
   if (args.schema !== undefined) worker.schema = args.schema;

@@ -5,6 +5,8 @@ import { UsageError } from "./usage-error.ts";
 /** Where the program talks to a person or to another program. */
 export interface Terminal {
   readonly colours: ReturnType<typeof pc.createColors>;
+  /** Characters in a line; no limit where a program reads. */
+  readonly width: number;
   /** One line for the reader. */
   print(line: string): void;
   /** A value for a program to read. */
@@ -28,6 +30,7 @@ export function openTerminal(): Terminal {
   };
   return {
     colours,
+    width: (process.stdout.isTTY && process.stdout.columns) || Number.POSITIVE_INFINITY,
     print: (line) => answer(`${line}\n`),
     printJson: (value) => answer(`${JSON.stringify(value, null, process.stdout.isTTY ? 2 : 0)}\n`),
     note: (line) => void process.stderr.write(`${line}\n`),

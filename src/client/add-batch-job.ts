@@ -6,7 +6,7 @@ import { type AnyTaskDefinition, isTaskDefinition, type TaskInput } from "../tas
 type BatchOf<Name> =
   unknown extends PayloadOf<Name> ? readonly unknown[] : Readonly<Extract<PayloadOf<Name>, readonly unknown[]>>;
 
-/** Adds one job whose payload is an array; with a key, later items join those that still wait. */
+/** Adds one job whose payload is an array. With a job key, items added later join those that still wait. */
 export interface AddBatchJobFunction {
   <Definition extends AnyTaskDefinition>(
     task: Definition,

@@ -1,7 +1,6 @@
 import type { Database } from "../db/database.ts";
 import { isAway } from "../db/sqlstate.ts";
-import { addJob } from "../db/statements/add-job.ts";
-import type { NewJob } from "../db/statements/new-job.ts";
+import { addJob, type NewJob, replaceJob } from "../db/statements/add.ts";
 import type { AddJobFunction, DbJob, Job } from "../job.ts";
 import { Coalescer } from "../util/coalescer.ts";
 import { writeJobs } from "./add-jobs.ts";
@@ -24,7 +23,7 @@ export function makeAddJob(database: Pick<Database, "run">, options: AddOptions)
 export function makeSharedAddJob(database: Pick<Database, "run">, options: AddOptions): AddJobFunction {
   const single = writeSingly(database);
   const shared = shareWrites(database, single);
-  // A keyed add may have to wait for a job that is being claimed; nobody else should wait with it.
+  // A keyed add may have to wait for a job that is being claimed; other adds should not wait with it.
   return checkThen((job) => (job.jobKey === null ? shared.add(job) : single(job)), options);
 }
 
@@ -34,7 +33,7 @@ function checkThen(write: Write, { useNodeTime }: AddOptions): AddJobFunction {
 
 function writeSingly(database: Pick<Database, "run">): Write {
   return async (job) => {
-    const [row] = await database.run(addJob, job);
+    const [row] = await database.run(job.cancelRunning ? replaceJob : addJob, job);
     return { ...(row as DbJob), task_identifier: job.identifier };
   };
 }
@@ -46,9 +45,9 @@ function shareWrites(database: Pick<Database, "run">, single: Write): Coalescer<
   return new Coalescer<Checked, Job>(async (jobs) => {
     if (jobs.length === 1) return [single(jobs[0]!)];
     try {
-      return await writeJobs(database, jobs, false);
+      return await writeJobs(database, jobs, "replace");
     } catch (error) {
-      // If the line broke, nobody knows whether the jobs are in; adding them again could double them.
+      // If the connection broke, it is unknown whether the jobs were added; adding them again could double them.
       if (isAway(error)) throw error;
       return jobs.map(single);
     }

@@ -1,15 +1,15 @@
+import { inspect } from "node:util";
 import type { Database } from "../db/database.ts";
-import { addJobs } from "../db/statements/add-jobs.ts";
-import { addPlainJobs, collectNames } from "../db/statements/add-plain-jobs.ts";
-import type { NewJob } from "../db/statements/new-job.ts";
+import { addJobs, addPlainJobs, collectNames, type NewJob } from "../db/statements/add.ts";
 import { JobSpecError } from "../errors.ts";
-import type { AddJobsFunction, Job } from "../job.ts";
+import type { AddJobsFunction, Job, JobKeyMode } from "../job.ts";
 import type { AddOptions } from "./add-job.ts";
 import { type CheckedSpec, toNewJob } from "./job-spec.ts";
 
 /** Adds many jobs in one statement: all of them, or none. Rows come back in the order of the specs. */
 export function makeAddJobs(database: Pick<Database, "run">, { useNodeTime }: AddOptions): AddJobsFunction {
-  return async (specs, jobKeyPreserveRunAt = false) => {
+  return async (specs, jobKeyPreserveRunAt) => {
+    checkPreserveRunAt(jobKeyPreserveRunAt);
     if (!Array.isArray(specs)) throw new JobSpecError(`'addJobs' takes an array of jobs, got ${typeof specs}.`);
     const jobs = specs.map((spec: object, index) => {
       try {
@@ -21,19 +21,21 @@ export function makeAddJobs(database: Pick<Database, "run">, { useNodeTime }: Ad
     });
     if (jobs.length === 0) return [];
     checkKeysDiffer(jobs);
-    return await writeJobs(database, jobs, jobKeyPreserveRunAt);
+    return await writeJobs(database, jobs, jobKeyPreserveRunAt ? "preserve_run_at" : "replace");
   };
 }
 
 /** Names cannot be joined in SQL: the statement does not see tasks that it makes itself. */
 export async function writeJobs(
   database: Pick<Database, "run">,
-  jobs: readonly NewJob[],
-  preserveRunAt: boolean,
+  jobs: readonly (NewJob & CheckedSpec)[],
+  defaultMode: JobKeyMode,
 ): Promise<Job[]> {
   if (jobs.length === 0) return [];
   if (jobs.every(({ jobKey }) => jobKey === null)) return await writePlainJobs(database, jobs);
-  const rows = await database.run(addJobs, { jobs, preserveRunAt });
+  const preserving = jobs.filter(({ jobKeyMode }) => (jobKeyMode ?? defaultMode) === "preserve_run_at");
+  const preservingKeys = preserving.flatMap(({ jobKey }) => jobKey ?? []);
+  const rows = await database.run(addJobs, { jobs, preservingKeys });
   return rows.map((row, index) => ({ ...row, task_identifier: jobs[index]!.identifier }));
 }
 
@@ -69,13 +71,25 @@ async function writePlainJobs(database: Pick<Database, "run">, jobs: readonly Ne
   });
 }
 
+const onlyForAddJob = "'unsafe_dedupe' works with 'addJob' only.";
+
+/** Upstream's second argument is a boolean; a mode as text would count as true, whatever it says. */
+function checkPreserveRunAt(value: unknown): void {
+  if (value === undefined || value === null || typeof value === "boolean") return;
+  throw new JobSpecError(
+    "The second argument of 'addJobs' (jobKeyPreserveRunAt) must be true or false, " +
+      `got ${inspect(value)}.${value === "unsafe_dedupe" ? ` ${onlyForAddJob}` : " A mode goes into each job's 'jobKeyMode'."}`,
+  );
+}
+
 function toListedJob(spec: Record<string, unknown>, useNodeTime: boolean): NewJob & CheckedSpec {
   if (typeof spec !== "object" || spec === null) throw new JobSpecError(`it must be an object, got ${String(spec)}.`);
-  const { identifier, payload, jobKeyMode, ...rest } = spec;
-  if (jobKeyMode !== undefined && jobKeyMode !== null) {
-    throw new JobSpecError(
-      "'jobKeyMode' cannot be set for one job of 'addJobs': the whole call has one mode, its second argument.",
-    );
+  const { identifier, payload, ...rest } = spec;
+  if (rest.jobKeyMode === "unsafe_dedupe") {
+    throw new JobSpecError(`'jobKeyMode' must be 'replace' or 'preserve_run_at' here: ${onlyForAddJob}`);
+  }
+  if (rest.cancelRunning) {
+    throw new JobSpecError("'cancelRunning' cannot be set for one job of 'addJobs': add it with 'addJob'.");
   }
   return toNewJob(identifier as string, payload, rest, useNodeTime);
 }

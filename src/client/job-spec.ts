@@ -1,14 +1,17 @@
 import { inspect } from "node:util";
-import type { NewJob } from "../db/statements/new-job.ts";
+import type { NewJob } from "../db/statements/add.ts";
 import { JobSpecError } from "../errors.ts";
 import type { JobKeyMode } from "../job.ts";
-import { checkInteger, checkMoment, checkText, optional, smallest } from "../job-values.ts";
+import { checkInteger, checkMoment, checkName, checkText, optional, smallest } from "../job-checks.ts";
 import { suggestion } from "../util/nearest.ts";
 import { payloadToJson } from "./payload.ts";
 
-export type CheckedSpec = Omit<NewJob, "identifier" | "payload"> & { readonly jobKeyMode: JobKeyMode | null };
+export type CheckedSpec = Omit<NewJob, "identifier" | "payload"> & {
+  readonly jobKeyMode: JobKeyMode | null;
+  readonly cancelRunning: boolean;
+};
 
-const specKeys = ["queueName", "runAt", "priority", "maxAttempts", "jobKey", "jobKeyMode", "flags"];
+const specKeys = ["queueName", "runAt", "priority", "maxAttempts", "jobKey", "jobKeyMode", "cancelRunning", "flags"];
 const keyModes = ["replace", "preserve_run_at", "unsafe_dedupe"];
 
 /** Checks a job before anything is written and makes it ready for the database. */
@@ -32,14 +35,15 @@ export function toNewJob(
   return {
     identifier,
     payload: payloadToJson(payload, identifier),
-    queueName: optional(given.queueName, (value) => checkText("queueName", value, 128)),
+    queueName: optional(given.queueName, (value) => checkName("queueName", value, 128)),
     runAt:
       optional(given.runAt, (value) => checkMoment("runAt", value)) ?? (useNodeTime ? new Date().toISOString() : null),
     maxAttempts: optional(given.maxAttempts, (value) => checkInteger("maxAttempts", value, 1)),
-    jobKey: optional(given.jobKey, (value) => checkText("jobKey", value, 512)),
+    jobKey: optional(given.jobKey, (value) => checkName("jobKey", value, 512)),
     priority: optional(given.priority, (value) => checkInteger("priority", value, smallest)),
     flags: optional(given.flags, checkFlags),
     jobKeyMode: optional(given.jobKeyMode, checkKeyMode),
+    cancelRunning: optional(given.cancelRunning, (value) => checkCancelRunning(value, given.jobKey)) ?? false,
   };
 }
 
@@ -47,6 +51,15 @@ function checkFlags(value: unknown): readonly string[] {
   const isText = (flag: unknown): boolean => typeof flag === "string" && flag !== "" && !flag.includes("\0");
   if (Array.isArray(value) && value.every(isText)) return value as string[];
   throw new JobSpecError(`'flags' must be an array of texts that are not empty, got ${inspect(value)}.`);
+}
+
+function checkCancelRunning(value: unknown, jobKey: unknown): boolean {
+  if (typeof value !== "boolean")
+    throw new JobSpecError(`'cancelRunning' must be true or false, got ${inspect(value)}.`);
+  if (value && (jobKey === undefined || jobKey === null)) {
+    throw new JobSpecError("'cancelRunning' needs a 'jobKey': it cancels the running job of that key.");
+  }
+  return value;
 }
 
 function checkKeyMode(value: unknown): JobKeyMode {

@@ -1,8 +1,9 @@
 import { access } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { ConfigError } from "../errors.ts";
+import { unwrapDefault } from "../util/unwrap-default.ts";
 
-/** Ours first: somebody who has both is moving over. */
+/** Ours first: a project that has both is migrating. */
 const names = ["hathi.config", "graphile.config"];
 const extensions = [".ts", ".mts", ".js", ".mjs", ".cjs"];
 
@@ -44,14 +45,4 @@ async function exists(file: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/** CommonJS and compilers each add a level. */
-function unwrapDefault(module: unknown): unknown {
-  let value = module;
-  for (let level = 0; level < 3; level++) {
-    if (typeof value !== "object" || value === null || !("default" in value)) break;
-    value = value.default;
-  }
-  return value;
 }

@@ -1,6 +1,5 @@
-import { join } from "node:path";
-import { defaults, localQueueTtl } from "./defaults.ts";
-import "./preset-options.ts";
+import { resolve } from "node:path";
+import { workerDefaults } from "./settings.ts";
 
 /** The preset below all others: defaults, what the environment says, and the given plugins. */
 export function makeWorkerPreset(
@@ -11,11 +10,9 @@ export function makeWorkerPreset(
   return {
     plugins: [...plugins],
     worker: {
-      ...defaults,
-      fileExtensions: [...defaults.fileExtensions],
-      localQueue: { ...defaults.localQueue, ttl: localQueueTtl },
-      taskDirectory: join(cwd, "tasks"),
-      crontabFile: join(cwd, "crontab"),
+      ...structuredClone(workerDefaults),
+      taskDirectory: resolve(cwd, "tasks"),
+      crontabFile: resolve(cwd, "crontab"),
       ...(env.GRAPHILE_WORKER_SCHEMA && { schema: env.GRAPHILE_WORKER_SCHEMA }),
       ...(env.DATABASE_URL && { connectionString: env.DATABASE_URL }),
     },

@@ -1,107 +1,50 @@
-import { join } from "node:path";
+import { resolve } from "node:path";
 import { ConfigError } from "../errors.ts";
-import {
-  aBoolean,
-  aCount,
-  aDelay,
-  aNumber,
-  anInterval,
-  anObject,
-  aSchemaName,
-  aText,
-  aTimeZone,
-  checkAll,
-  extensions,
-  texts,
-} from "./check.ts";
-import { defaults } from "./defaults.ts";
-import type { ExtraOptions } from "./extra-options.ts";
-import { type LocalQueueSettings, resolveLocalQueue } from "./local-queue-settings.ts";
-import { type RecoverySettings, resolveRecovery } from "./recovery-settings.ts";
-import { withoutUndefined } from "./without-undefined.ts";
-import "./preset-options.ts";
+import { type LocalQueueSettings, resolveLocalQueue } from "./local-queue-options.ts";
+import { defaultsOf, forPreset, type GivenInPreset, givenOf, type ResolvedPreset, readOptions } from "./option.ts";
+import { extraTable, filesTable, poolTable, presetTable, sharedTable, workerSharedTable } from "./options.ts";
+import { type RecoveryOptions, type RecoverySettings, resolveRecovery } from "./recovery-options.ts";
 
-type Defaulted = Required<Pick<GraphileConfig.WorkerOptions, Exclude<keyof typeof defaults, "localQueue">>>;
+const settled = { ...sharedTable, ...extraTable, ...workerSharedTable, ...poolTable, ...filesTable, ...presetTable };
+type Settled = typeof settled;
 
-/** Options with every gap filled and every value checked. Built once, frozen, then handed out in pieces. */
-export interface Settings extends Readonly<Defaulted> {
-  readonly connectionString: string | undefined;
-  readonly taskDirectory: string;
-  readonly crontabFile: string;
-  readonly localQueue: LocalQueueSettings;
-  /** Milliseconds; without it a graceful shutdown waits as long as jobs take. */
-  readonly shutdownGracePeriod: number | undefined;
-  readonly listenConnectionString: string | undefined;
-  /** If given, only jobs with at least one of these flags are run. */
-  readonly acceptedFlags: readonly string[] | undefined;
-  readonly recovery: RecoverySettings | false;
-  /** The user's own state, for `helpers.context`. */
-  readonly context: GraphileWorker.Context | undefined;
-  /** The option `hooks`. */
-  readonly lifecycleHooks: ExtraOptions["hooks"];
+declare global {
+  namespace GraphileConfig {
+    /** Everything that can be set at `preset.worker`. */
+    interface WorkerOptions extends GivenInPreset<Settled>, RecoveryOptions {}
+
+    interface Preset {
+      worker?: WorkerOptions;
+    }
+  }
 }
 
-const checks = {
-  connectionString: aText,
-  schema: aSchemaName,
-  maxPoolSize: aCount,
-  concurrentJobs: aCount,
-  pollInterval: anInterval,
-  preparedStatements: aBoolean,
-  taskDirectory: aText,
-  crontabFile: aText,
-  fileExtensions: extensions,
-  gracefulShutdownAbortTimeout: aDelay,
-  useNodeTime: aBoolean,
-  minResetLockedInterval: anInterval,
-  maxResetLockedInterval: anInterval,
-  getQueueNameBatchDelay: aDelay,
-  logger: anObject,
-  events: anObject,
-  localQueue: anObject,
-  completeJobBatchDelay: aNumber,
-  failJobBatchDelay: aNumber,
-  shutdownGracePeriod: aDelay,
-  interruptedJobRetryDelay: aDelay,
-  useNotifications: aBoolean,
-  listenConnectionString: aText,
-  acceptedFlags: texts,
-  timeZone: aTimeZone,
-  maxMigrationWaitTime: aDelay,
-  context: anObject,
-  hooks: anObject,
-};
+/** Options with every gap filled and every value checked. Built once, frozen, then handed out in pieces. */
+export interface Settings extends Omit<ResolvedPreset<Settled>, "localQueue" | "recovery"> {
+  readonly localQueue: LocalQueueSettings;
+  readonly recovery: RecoverySettings | false;
+}
 
-/** The names that can stand at `preset.worker` and are checked here. */
-export const settingNames: readonly string[] = [...Object.keys(checks), "recovery"];
+const settledInPreset = forPreset(settled);
+export const workerDefaults = givenOf(defaultsOf(settledInPreset)) as GraphileConfig.WorkerOptions;
 
 /** Fills the gaps of `preset.worker`; a value that cannot work is an error here, at once. */
 export function resolveSettings(options: GraphileConfig.WorkerOptions, cwd = process.cwd()): Settings {
-  checkAll(options, checks);
-  const given: GraphileConfig.WorkerOptions = { ...defaults, ...withoutUndefined(options) };
-  const known = given as typeof given & Defaulted;
-  checkResetInterval(known);
+  const read = readOptions(settledInPreset, options) as unknown as ResolvedPreset<Settled>;
+  checkResetInterval(read);
   return Object.freeze({
-    ...pickDefaulted(known),
-    connectionString: given.connectionString,
-    taskDirectory: given.taskDirectory ?? join(cwd, "tasks"),
-    crontabFile: given.crontabFile ?? join(cwd, "crontab"),
-    localQueue: resolveLocalQueue(given.localQueue ?? defaults.localQueue, known.pollInterval),
-    shutdownGracePeriod: given.shutdownGracePeriod,
-    listenConnectionString: given.listenConnectionString,
-    acceptedFlags: given.acceptedFlags,
-    recovery: resolveRecovery(given),
-    context: given.context,
-    lifecycleHooks: given.hooks,
+    ...read,
+    taskDirectory: resolve(cwd, read.taskDirectory),
+    crontabFile: resolve(cwd, read.crontabFile),
+    localQueue: resolveLocalQueue(read.localQueue, read.pollInterval),
+    recovery: resolveRecovery({ ...options, recovery: read.recovery }),
   });
 }
 
-function pickDefaulted(values: Defaulted): Defaulted {
-  const names = Object.keys(defaults) as (keyof Defaulted)[];
-  return Object.fromEntries(names.map((name) => [name, values[name]])) as unknown as Defaulted;
-}
-
-function checkResetInterval({ minResetLockedInterval, maxResetLockedInterval }: Defaulted): void {
+function checkResetInterval({
+  minResetLockedInterval,
+  maxResetLockedInterval,
+}: Pick<Settings, "minResetLockedInterval" | "maxResetLockedInterval">): void {
   if (maxResetLockedInterval < minResetLockedInterval) {
     throw new ConfigError(
       `Invalid values for minResetLockedInterval (${minResetLockedInterval})/maxResetLockedInterval ` +

@@ -1,4 +1,4 @@
-import type { KnownCrontab } from "../db/statements/read-known-crontabs.ts";
+import type { KnownCrontab } from "../db/statements/cron.ts";
 import { ceilToMinute } from "./clock.ts";
 import type { ParsedCronItem } from "./cron-item.ts";
 import { type DueTime, eachDue } from "./due.ts";

@@ -10,7 +10,7 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => Date.now(), sleep };
 
-const msPerMinute = 60_000;
+export const msPerMinute = 60_000;
 
 export function floorToMinute(ms: number): number {
   return Math.floor(ms / msPerMinute) * msPerMinute;

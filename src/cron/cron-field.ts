@@ -44,7 +44,7 @@ export function parseField(text: string, field: CronField, source: string, repor
   return [...values].sort((a, b) => a - b);
 }
 
-/** Whether a text could be this field at all; if not, the line is something other than a crontab entry. */
+/** Whether a string could be this field at all; if not, the line is something other than a crontab entry. */
 export function looksLikeField(text: string, field: CronField): boolean {
   if (!/^[0-9a-z*/,-]+$/i.test(text)) return false;
   const words = text.match(/[a-z]+/gi) ?? [];

@@ -67,6 +67,8 @@ export interface CronItem {
   task: string;
   /** A pattern such as `30 4 * * 1`, or a function that says whether a minute matches. */
   match: string | CronMatcher;
+  /** The older name of `match`; an item has one of them (see {@link PatternCronItem}). */
+  pattern?: never;
   options?: CronItemOptions | undefined;
   /** Merged into each job's payload. */
   payload?: CronPayload | undefined;
@@ -75,7 +77,7 @@ export interface CronItem {
 }
 
 /** The older spelling, with `pattern` in place of `match`. */
-export type PatternCronItem = Omit<CronItem, "match"> & { match?: never; pattern: string };
+export type PatternCronItem = Omit<CronItem, "match" | "pattern"> & { match?: never; pattern: string };
 
 /** A recurring job, checked and ready to schedule. Opaque: made by the parsers, never by hand. */
 export interface ParsedCronItem {

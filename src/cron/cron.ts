@@ -1,5 +1,4 @@
-import type { TaskName } from "../job.ts";
-import { type CronEntry, entryFor, wholeNumber } from "./cron-entry.ts";
+import { type CronEntry, type CronTask, entryFor, taskNameOf, wholeNumber } from "./cron-entry.ts";
 import type { CronMatcher } from "./cron-item.ts";
 import { parseCronItem } from "./parse-cron-item.ts";
 import { nextRuns, previousRuns } from "./upcoming.ts";
@@ -8,47 +7,52 @@ const weekdays = ["sunday", "monday", "tuesday", "wednesday", "thursday", "frida
 export type Weekday = (typeof weekdays)[number];
 const longestMonths = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-/** Recurring jobs in code, and when they run. Values that are out of range throw where they are written. */
+/** Builds recurring jobs in code. A task is its name or its definition. Values out of range throw at once. */
 export const cron = {
-  everyMinute: <Name extends TaskName>(task: Name): CronEntry<Name> => entryFor(task, "* * * * *"),
+  /** Every minute. */
+  everyMinute: <Task extends CronTask>(task: Task): CronEntry<Task> => entryFor(task, "* * * * *"),
 
-  /** In every hour at the minutes 0, n, 2n and so on. */
-  everyMinutes: <Name extends TaskName>(task: Name, n: number): CronEntry<Name> =>
+  /** Every hour at the minutes 0, n, 2n and so on. */
+  everyMinutes: <Task extends CronTask>(task: Task, n: number): CronEntry<Task> =>
     entryFor(task, `*/${wholeNumber("n", n, 1, 59)} * * * *`),
 
-  hourlyAt: <Name extends TaskName>(task: Name, minute: number): CronEntry<Name> =>
+  /** Every hour at this minute. */
+  hourlyAt: <Task extends CronTask>(task: Task, minute: number): CronEntry<Task> =>
     entryFor(task, `${minuteOf(minute)} * * * *`),
 
-  dailyAt: <Name extends TaskName>(task: Name, hour: number, minute: number): CronEntry<Name> =>
+  /** Every day at this time. */
+  dailyAt: <Task extends CronTask>(task: Task, hour: number, minute: number): CronEntry<Task> =>
     entryFor(task, `${minuteOf(minute)} ${hourOf(hour)} * * *`),
 
-  /** `day` is a name, or a number from 0 (Sunday) to 7 (Sunday again). */
-  weeklyOn: <Name extends TaskName>(task: Name, day: Weekday | number, hour: number, minute: number): CronEntry<Name> =>
+  /** Every week at this time. `day` is a name, or a number from 0 (Sunday) to 7 (Sunday again). */
+  weeklyOn: <Task extends CronTask>(task: Task, day: Weekday | number, hour: number, minute: number): CronEntry<Task> =>
     entryFor(task, `${minuteOf(minute)} ${hourOf(hour)} * * ${weekdayOf(day)}`),
 
-  /** A month that has no such day is left out. */
-  monthlyOn: <Name extends TaskName>(task: Name, day: number, hour: number, minute: number): CronEntry<Name> =>
+  /** Every month at this time. Months without such a day are skipped. */
+  monthlyOn: <Task extends CronTask>(task: Task, day: number, hour: number, minute: number): CronEntry<Task> =>
     entryFor(task, `${minuteOf(minute)} ${hourOf(hour)} ${wholeNumber("day", day, 1, 31)} * *`),
 
-  /** 29 February runs in leap years only. */
-  yearlyOn: <Name extends TaskName>(
-    task: Name,
+  /** Every year at this time. 29 February runs in leap years only. */
+  yearlyOn: <Task extends CronTask>(
+    task: Task,
     month: number,
     day: number,
     hour: number,
     minute: number,
-  ): CronEntry<Name> => {
+  ): CronEntry<Task> => {
     const lastDay = longestMonths[wholeNumber("month", month, 1, 12) - 1]!;
     return entryFor(task, `${minuteOf(minute)} ${hourOf(hour)} ${wholeNumber("day", day, 1, lastDay)} ${month} *`);
   },
 
-  /** Any pattern, or a function that says whether a minute matches. */
-  matching: <Name extends TaskName>(task: Name, match: string | CronMatcher): CronEntry<Name> => {
-    parseCronItem({ task, match }, "cron.matching call");
+  /** Whenever a crontab pattern matches, or a function returns true for a minute. */
+  matching: <Task extends CronTask>(task: Task, match: string | CronMatcher): CronEntry<Task> => {
+    parseCronItem({ task: taskNameOf(task), match }, "cron.matching call");
     return entryFor(task, match);
   },
 
+  /** The next runs of an entry, soonest first. */
   next: nextRuns,
+  /** The last runs of an entry, latest first. */
   previous: previousRuns,
 };
 

@@ -1,4 +1,12 @@
-import { $$isParsed, type CronItem, type CronMatcher, type ParsedCronItem, type PatternCronItem } from "./cron-item.ts";
+import { nearest } from "../util/nearest.ts";
+import {
+  $$isParsed,
+  type CronItem,
+  type CronItemOptions,
+  type CronMatcher,
+  type ParsedCronItem,
+  type PatternCronItem,
+} from "./cron-item.ts";
 import { createMatcher } from "./cron-match.ts";
 import { parseSeconds } from "./cron-options.ts";
 import { findStrangeToken, parsePattern, patternSyntax, splitPattern } from "./cron-pattern.ts";
@@ -13,12 +21,12 @@ interface CronItemBuilder {
 /** Whatever describes a recurring job in code. */
 export type CronItemInput = CronItem | PatternCronItem | CronItemBuilder | ParsedCronItem;
 
-/** Checks items one by one; unlike a crontab's lines, items may share an identifier. */
+/** Checks recurring jobs given in code, for the option `parsedCronItems`. Unlike lines of a crontab, items may share an identifier. */
 export function parseCronItems(items: readonly CronItemInput[]): ParsedCronItem[] {
   return items.map((item) => parseCronItem(item));
 }
 
-/** Checks an item and makes it ready to schedule. Throws one {@link CrontabError} that names everything wrong with it. */
+/** Checks one recurring job. Throws a {@link CrontabError} that lists everything wrong with it. */
 export function parseCronItem(input: CronItemInput, source = "parseCronItem call"): ParsedCronItem {
   const item = "build" in input ? input.build() : input;
   const problems: CrontabProblem[] = [];
@@ -26,6 +34,7 @@ export function parseCronItem(input: CronItemInput, source = "parseCronItem call
     problems.push({ file: source, text: String(text), expected, message });
   };
 
+  reportStrangeKeys(item, source, report);
   const match = parseMatch(item, source, report);
   const options = parseOptions(item.options ?? {}, source, report);
   if (problems.length > 0) throw new CrontabError(problems);
@@ -41,6 +50,42 @@ export function parseCronItem(input: CronItemInput, source = "parseCronItem call
 }
 
 type Report = (text: unknown, expected: string, message: string) => void;
+
+const itemKeys = ["task", "match", "pattern", "options", "payload", "identifier"];
+const optionKeys = [
+  "backfillPeriod",
+  "maxAttempts",
+  "queueName",
+  "priority",
+  "jobKey",
+  "jobKeyMode",
+  "timeZone",
+  "dst",
+  "missed",
+  "overlap",
+  "flags",
+  "seconds",
+] satisfies (keyof CronItemOptions)[];
+
+/** A key that is misspelt or on the wrong level would change when jobs run, so it is refused; a key like none of ours is left alone. */
+function reportStrangeKeys(item: object, source: string, report: Report): void {
+  for (const key of Object.keys(item).filter((name) => !itemKeys.includes(name))) {
+    const option = meant(key, optionKeys);
+    const expected = meant(key, itemKeys) ?? (option && `options: { ${option} }`);
+    if (expected) report(key, expected, `Unknown key '${key}' in ${source}. Did you mean '${expected}'?`);
+  }
+  const { options } = item as { options?: unknown };
+  if (typeof options !== "object" || options === null) return;
+  for (const key of Object.keys(options).filter((name) => !(optionKeys as string[]).includes(name))) {
+    const expected = meant(key, optionKeys);
+    if (expected) report(key, expected, `Unknown key 'options.${key}' in ${source}. Did you mean '${expected}'?`);
+  }
+}
+
+/** Short words are close to many others. */
+function meant(key: string, names: readonly string[]): string | undefined {
+  return names.includes(key) || key.length >= 5 ? nearest(key, names) : undefined;
+}
 
 function parseMatch(item: CronItem | PatternCronItem | ParsedCronItem, source: string, report: Report): CronMatcher {
   const match: unknown = item.match ?? ("pattern" in item ? item.pattern : undefined);
@@ -78,7 +123,11 @@ function parseOptions(
     check(name, value, value === undefined || allowed.includes(value), expected);
   };
 
-  const { timeZone, dst, missed, overlap, flags } = options;
+  const { timeZone, dst, missed, overlap, flags, maxAttempts, priority } = options;
+  const inRange = (value: unknown, least: number): boolean =>
+    value === undefined || value === null || (Number.isInteger(Number(value)) && +value >= least && +value <= 32_767);
+  check("maxAttempts", maxAttempts, inRange(maxAttempts, 1), "a whole number from 1 to 32767");
+  check("priority", priority, inRange(priority, -32_768), "a whole number from -32768 to 32767");
   check("timeZone", timeZone, timeZone === undefined || isTimeZone(timeZone), "a time zone such as 'Europe/Berlin'");
   oneOf("dst.skipped", dst?.skipped, "run", "skip");
   oneOf("dst.repeated", dst?.repeated, "first", "last", "both");

@@ -11,7 +11,7 @@ export interface CrontabSource {
   readonly file?: string;
 }
 
-/** Reads a whole crontab. Throws one {@link CrontabError} that names everything wrong with it. */
+/** Reads a whole crontab. Throws one {@link CrontabError} that lists everything wrong with it. */
 export function parseCrontab(crontab: string, { file = "crontab" }: CrontabSource = {}): ParsedCronItem[] {
   const items: ParsedCronItem[] = [];
   const problems: CrontabProblem[] = [];

@@ -1,9 +1,9 @@
 import type { Database } from "../db/database.ts";
 import { isRefused } from "../db/sqlstate.ts";
-import { type CronRunSpec, type ScheduledCronRun, scheduleCronJobs } from "../db/statements/schedule-cron-jobs.ts";
+import { type CronRunSpec, type ScheduledCronRun, scheduleCronJobs } from "../db/statements/cron.ts";
 import { toError } from "../errors.ts";
 import type { CronJob, JobAndCronIdentifier } from "../events.ts";
-import { type CronRunRequest, toRunSpec } from "./cron-job.ts";
+import { type CronRunRequest, toRunSpec } from "./request-run.ts";
 
 /** Something went wrong. With `retryInMs` the scheduler starts over then; with `identifiers`, these entries lost one run. */
 export interface CronTrouble {
@@ -30,21 +30,44 @@ interface PreparedRun {
   readonly spec: CronRunSpec;
 }
 
-/** Schedules the runs due at one moment, unless another process was first. */
+/**
+ * Schedules the runs due at one moment, unless another process was first. `isRepeat`: later moments were scheduled already,
+ * by a clock that was set back since.
+ */
 export async function scheduleRuns(
   options: ScheduleOptions,
   at: Date,
   requests: readonly CronRunRequest[],
+  isRepeat = false,
 ): Promise<void> {
   const { database } = options;
   const runs = await Promise.all(requests.map((request) => prepareRun(options, request)));
-  try {
-    tellScheduled(options, at, runs, await database.run(scheduleCronJobs, { at, runs: runs.map(({ spec }) => spec) }));
-  } catch (error) {
-    if (!isRefused(error)) throw error;
-    // One bad entry must not take the others with it.
-    for (const run of runs) await scheduleAlone(options, at, run);
+  for (const group of groupRuns(runs)) {
+    try {
+      const specs = group.map(({ spec }) => spec);
+      tellScheduled(options, at, group, await database.run(scheduleCronJobs, { at, runs: specs, isRepeat }));
+    } catch (error) {
+      if (!isRefused(error)) throw error;
+      // One bad entry must not take the others with it.
+      for (const run of group) await scheduleAlone(options, at, run, isRepeat);
+    }
   }
+}
+
+/**
+ * Runs that one statement may schedule, in order. Those with a job key stand alone: several keys in one transaction could wait for an
+ * application that has added them in another order, and it for us.
+ */
+function groupRuns(runs: readonly PreparedRun[]): PreparedRun[][] {
+  const groups: PreparedRun[][] = [];
+  let isOpen = false;
+  for (const run of runs) {
+    const isKeyed = run.spec.job_key !== undefined;
+    if (isOpen && !isKeyed) groups.at(-1)!.push(run);
+    else groups.push([run]);
+    isOpen = !isKeyed;
+  }
+  return groups;
 }
 
 async function prepareRun(
@@ -75,10 +98,10 @@ function tellScheduled(
   }
 }
 
-async function scheduleAlone(options: ScheduleOptions, at: Date, run: PreparedRun): Promise<void> {
+async function scheduleAlone(options: ScheduleOptions, at: Date, run: PreparedRun, isRepeat: boolean): Promise<void> {
   const { database, onTrouble } = options;
   try {
-    tellScheduled(options, at, [run], await database.run(scheduleCronJobs, { at, runs: [run.spec] }));
+    tellScheduled(options, at, [run], await database.run(scheduleCronJobs, { at, runs: [run.spec], isRepeat }));
   } catch (error) {
     if (!isRefused(error)) throw error;
     onTrouble?.({ error: toError(error), identifiers: [run.spec.identifier] });

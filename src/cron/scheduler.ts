@@ -1,14 +1,14 @@
-import { readKnownCrontabs } from "../db/statements/read-known-crontabs.ts";
-import { registerCrontabs } from "../db/statements/register-crontabs.ts";
+import { readKnownCrontabs, registerCrontabs } from "../db/statements/cron.ts";
 import { toError } from "../errors.ts";
 import type { Emit } from "../events.ts";
 import { backoffMs } from "../util/backoff.ts";
 import type { Cron } from "../worker.ts";
 import { findMissedRuns } from "./backfill.ts";
-import { type Clock, floorToMinute, systemClock } from "./clock.ts";
+import { type Clock, floorToMinute, msPerMinute, systemClock } from "./clock.ts";
 import type { ParsedCronItem } from "./cron-item.ts";
-import { requestRun } from "./cron-job.ts";
+import { databaseClock } from "./database-clock.ts";
 import { eachDue, isDue } from "./due.ts";
+import { requestRun } from "./request-run.ts";
 import { type ScheduleOptions, scheduleRuns } from "./schedule-runs.ts";
 import { findFirstTick, findNextTick } from "./ticks.ts";
 
@@ -34,7 +34,7 @@ const retry = { minMs: 200, maxMs: 5_000, factor: 1.5 };
 
 /**
  * Schedules items until released. Any number of processes may do so with the same items: each run is scheduled once. A
- * database that is away is waited for.
+ * unreachable database is waited for.
  */
 export function startCron(options: CronOptions): RunningCron {
   return new CronScheduler(options);
@@ -44,11 +44,13 @@ class CronScheduler implements RunningCron {
   readonly promise: Promise<void>;
   _active = true;
   readonly #options: CronOptions;
-  readonly #clock: Clock;
+  #clock: Clock;
   readonly #stop = new AbortController();
   #failures = 0;
   /** The tick that is being scheduled; still to be done if the database fails meanwhile. */
   #owedTick: number | undefined;
+  /** The latest tick that was scheduled; an earlier one comes only after the clock was set back. */
+  #latestTick = -Infinity;
 
   constructor(options: CronOptions) {
     this.#options = options;
@@ -135,6 +137,7 @@ class CronScheduler implements RunningCron {
     const { signal } = this.#stop;
     let expected = first;
     while (!signal.aborted) {
+      if (expected - this.#clock.now() > msPerMinute) expected = await this.#findTickAfterJump();
       await this.#clock.sleep(Math.max(expected + 1 - this.#clock.now(), 1), signal);
       if (signal.aborted) return;
       const current = this.#clock.now();
@@ -149,6 +152,15 @@ class CronScheduler implements RunningCron {
       this.#failures = 0;
       expected = findNextTick(this.#options, expected);
     }
+  }
+
+  /**
+   * Every minute has its tick, so one that is further off than that means that the machine's clock was set back. Which of
+   * its two times is right is for the database to say: its clock is the one that all processes share.
+   */
+  async #findTickAfterJump(): Promise<number> {
+    this.#clock = await databaseClock(this.#options.database);
+    return findFirstTick(this.#options, this.#clock.now());
   }
 
   async #tick(tick: number, isLate: boolean): Promise<void> {
@@ -172,7 +184,8 @@ class CronScheduler implements RunningCron {
     };
     emit("cron:schedule", event);
     this.#owedTick = tick;
-    await scheduleRuns(this.#options, at, requests);
+    await scheduleRuns(this.#options, at, requests, tick <= this.#latestTick);
+    this.#latestTick = Math.max(tick, this.#latestTick);
     this.#owedTick = undefined;
     emit("cron:scheduled", event);
   }

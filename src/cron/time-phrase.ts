@@ -1,12 +1,8 @@
-const unitMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
+import { parseSpan } from "../util/time-span.ts";
 
 /** A time phrase such as `4w3d2h1m` in milliseconds. Expects text that {@link isTimePhrase} accepts. */
 export function parseTimePhrase(phrase: string): number {
-  let totalMs = 0;
-  for (const [, count, unit] of phrase.matchAll(/([0-9]+)([smhdw])/g)) {
-    totalMs += Number(count) * unitMs[unit as keyof typeof unitMs];
-  }
-  return totalMs;
+  return parseSpan(phrase) ?? 0;
 }
 
 export function isTimePhrase(text: string): boolean {
@@ -23,11 +19,11 @@ export interface TimeSpan {
 }
 
 const spanUnitMs = {
-  weeks: unitMs.w,
-  days: unitMs.d,
-  hours: unitMs.h,
-  minutes: unitMs.m,
-  seconds: unitMs.s,
+  weeks: 604_800_000,
+  days: 86_400_000,
+  hours: 3_600_000,
+  minutes: 60_000,
+  seconds: 1_000,
 } satisfies Record<keyof TimeSpan, number>;
 
 /** The milliseconds of a span; a unit that is unknown, negative or not a number throws. */

@@ -25,9 +25,9 @@ const releaseById: ReadonlyArray<readonly [newest: number, release: string]> = [
   [17, "0.16 (not completely installed)"],
 ];
 
-const oldestPostgres = 12;
+const oldestPostgres = 14;
 
-/** Throws on a server without generated columns. */
+/** Throws on a server that is too old for our functions. */
 export function checkServer({ postgresVersion }: Pick<SchemaState, "postgresVersion">): void {
   const major = Math.floor(postgresVersion / 10_000);
   if (major < oldestPostgres) {
@@ -38,27 +38,35 @@ export function checkServer({ postgresVersion }: Pick<SchemaState, "postgresVers
 }
 
 /** Says whether the tables have to be made or are there to be adopted; throws when neither is possible. */
-export function judgeSchema(state: SchemaState): "fresh" | "adoptable" {
+export function judgeSchema(state: SchemaState, schema: string): "fresh" | "adoptable" {
   const latest = state.recorded?.at(-1) ?? 0;
   const missing = tables.filter((name) => !state.objects.has(name));
   if (latest === 0 && missing.length === tables.length) return "fresh";
   if (latest >= oldestAdoptable && missing.length === 0) return "adoptable";
-  if (latest > 0 && latest < oldestAdoptable) throw tooOld(latest);
+  if (latest > 0 && latest < oldestAdoptable) throw tooOld(latest, schema);
   throw new ConfigError(
     `The schema is neither empty nor complete: its ledger is at revision ${latest}, but ${missing.join(", ") || "nothing"} ` +
       "is missing. Restore it from a backup, or choose another schema.",
   );
 }
 
-function tooOld(latest: number): SchemaTooOldError {
+function tooOld(latest: number, schema: string): SchemaTooOldError {
   const release = releaseById.find(([newest]) => latest <= newest)?.[1] ?? "an early release";
+  const command = detour(schema);
   return new SchemaTooOldError(
     `The schema is at revision ${latest} (Graphile Worker ${release}); it can be adopted from revision ${oldestAdoptable} on. ` +
-      "Stop its workers, run 'npx graphile-worker@0.16.6 --schema-only' on it once, and try again.",
+      `Stop its workers, run this once with DATABASE_URL set to the database, and try again: ${command}`,
+    command,
   );
 }
 
-/** Throws when somebody newer changed the schema in a breaking way; gives a warning when the change is a harmless one. */
+/** The command that brings a schema of before 0.16 to where it can be adopted, for a POSIX shell. */
+function detour(schema: string): string {
+  const command = "npx graphile-worker@0.16.6 --schema-only";
+  return schema === "graphile_worker" ? command : `${command} --schema '${schema.replaceAll("'", "'\\''")}'`;
+}
+
+/** Throws when a newer version changed the schema in a breaking way; returns a warning when the change is harmless. */
 export function checkSchemaIsKnown(state: SchemaState): string | undefined {
   const known = isOfRustPort(state) ? maxRustMigration : MAX_MIGRATION;
   const latestBreaking = state.breaking.at(-1) ?? 0;

@@ -1,6 +1,7 @@
 import type { ClientBase } from "pg";
 import type { Logger } from "../logger.ts";
 import { sleep } from "../util/sleep.ts";
+import { monotonicMs } from "../util/timers.ts";
 import { forSchema } from "./statement.ts";
 
 export interface AwaitOldWorkersOptions {
@@ -16,22 +17,22 @@ const lookMs = 250;
 
 /**
  * Asks workers that are too old for a breaking migration to finish what they run and go, and waits until they have gone; true
- * if they did so in time. They hear of it with their next sign of life; those that give none cannot be asked.
+ * if they did so in time. They hear of it with their next heartbeat; those that send none cannot be asked.
  */
 export async function awaitOldWorkers(options: AwaitOldWorkersOptions): Promise<boolean> {
   const { client, schema, migration, maxWaitMs, logger } = options;
   await client.query(forSchema(announceMigration, schema), [migration]);
-  const deadline = Date.now() + maxWaitMs;
+  const deadline = monotonicMs() + maxWaitMs;
   for (let isFirst = true; ; isFirst = false) {
     const { rows } = await client.query<{ id: string }>(forSchema(findOldWorkers, schema), [migration]);
     if (rows.length === 0) return true;
     const names = rows.map(({ id }) => id).join(", ");
     if (isFirst) logger?.info(`Waiting for workers that are too old for the coming schema to finish: ${names}`);
-    if (Date.now() >= deadline) {
+    if (monotonicMs() >= deadline) {
       logger?.warn(`These workers are too old for the coming schema and have not gone in time; going on: ${names}`);
       return false;
     }
-    await sleep(Math.min(lookMs, deadline - Date.now()));
+    await sleep(Math.min(lookMs, deadline - monotonicMs()));
   }
 }
 

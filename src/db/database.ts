@@ -1,15 +1,25 @@
-import type { Pool, PoolClient, QueryConfig } from "pg";
+import type { Client, Pool, PoolClient, QueryConfig } from "pg";
 import type { EnhancedWithPgClient, WithPgClient } from "../task.ts";
 import { backoffMs } from "../util/backoff.ts";
 import { sleep } from "../util/sleep.ts";
+import { requestCancel } from "./cancel-request.ts";
+import { dropIdleClients, watchForAnswer } from "./forgotten.ts";
+import { putBack, takeClient } from "./pooled-client.ts";
+import { queryWithin } from "./query-within.ts";
 import { breaksPreparedStatements, isAway, isRepeatable, isSilence } from "./sqlstate.ts";
 import { forSchema, preparedName, type Statement } from "./statement.ts";
+import { inTransaction, type TransactionOptions } from "./transaction.ts";
 
 /** The one door to PostgreSQL: runs statements in a schema, on whatever client or pool it was made from. */
 export interface Database {
   readonly schema: string;
-  run<Params, Row>(statement: Statement<Params, Row>, params: Params): Promise<Row[]>;
+  /** Rejects, and drops the connection, when the signal aborts. */
+  run<Params, Row>(statement: Statement<Params, Row>, params: Params, signal?: AbortSignal): Promise<Row[]>;
   readonly withPgClient: EnhancedWithPgClient;
+  /** Runs the work in one transaction on one connection; an error rolls back. */
+  transaction<T>(work: (tx: Database) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  /** As `withPgClient`, for a task, which is named if it leaves a transaction open. */
+  lendTo(task: string): EnhancedWithPgClient;
 }
 
 export interface DatabaseOptions {
@@ -17,64 +27,109 @@ export interface DatabaseOptions {
   readonly preparedStatements: boolean;
   /** Told once, when prepared statements were switched off because a pooler breaks them. */
   readonly onPreparedStatementsBroken?: () => void;
+  /** Told that a connection was closed because it was in a transaction, and which task left it so, if that is known. */
+  readonly onOpenTransaction?: (task?: string) => void;
 }
 
-/** Sends one query somewhere. */
-type Send = (query: QueryConfig & { query_timeout?: number | undefined }) => Promise<{ rows: unknown[] }>;
+/** One query and how long it may take. */
+interface Sent extends QueryConfig {
+  readonly query_timeout?: number | undefined;
+  readonly transferMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+type Send = (query: Sent) => Promise<{ rows: unknown[] }>;
 
 /** Pools whose connections lose prepared statements; learned once for everything that uses the pool. */
 const poolsWithoutPrepared = new WeakSet<Pool>();
 
 export function poolDatabase(pool: Pool, options: DatabaseOptions): Database {
-  const withPgClient: WithPgClient = async (callback) => {
-    const client = await pool.connect();
-    // A client that nobody listens to would end the process when it breaks; the query that it breaks tells of it.
-    client.on("error", ignore);
-    try {
-      const result = await callback(client);
-      client.off("error", ignore);
-      client.release();
-      return result;
-    } catch (error) {
-      // A client that lost its connection must not go back into the pool.
-      client.release(isAway(error) ? (error as Error) : undefined);
-      if (!isAway(error)) client.off("error", ignore);
-      throw error;
-    }
-  };
+  const lend =
+    (borrower?: string): WithPgClient =>
+    async (callback) => {
+      const client = await takeClient(pool, () => options.onOpenTransaction?.());
+      let failure: unknown;
+      try {
+        return await callback(client);
+      } catch (error) {
+        failure = error;
+        throw error;
+      } finally {
+        putBack(client, failure, () => options.onOpenTransaction?.(borrower));
+      }
+    };
   const usersPatienceMs = pool.options.query_timeout || Infinity;
-  const send: Send = ({ query_timeout: patienceMs, ...query }) =>
-    patienceMs === undefined ? pool.query(query) : sendPatiently(pool, query, Math.min(patienceMs, usersPatienceMs));
-  return makeDatabase(send, withPgClient, options, {
+  const send: Send = async ({ query_timeout: patienceMs, transferMs, signal, ...query }) => {
+    const client = await takeClient(pool, () => options.onOpenTransaction?.());
+    if (patienceMs === undefined) return sendOn(client, query);
+    return sendPatiently(pool, client, query, Math.min(patienceMs, usersPatienceMs) + transferMs, signal);
+  };
+  const sendAgain: Send = (query) => repeatConflicts(() => send(query));
+  return makeDatabase(sendAgain, lend, options, {
     has: () => !poolsWithoutPrepared.has(pool),
     drop: () => poolsWithoutPrepared.add(pool),
   });
 }
 
-/**
- * A connection that died without a word (a lost host, a firewall that forgot it) would keep a query waiting for ever. After
- * `patienceMs` the connection is dropped and the server asked to stop whatever it may still be doing for it.
- */
-async function sendPatiently(pool: Pool, query: QueryConfig, patienceMs: number): Promise<{ rows: unknown[] }> {
-  const client: PoolClient & { processID?: number | null } = await pool.connect();
-  client.on("error", ignore);
+/** How often a statement is repeated at once when the database could not fit it in between others. */
+const conflictTries = 5;
+const conflictBackoff = { minMs: 2, maxMs: 50, factor: 2 };
+
+/** A statement of its own that ran into a conflict has done nothing, so it may be sent again. */
+async function repeatConflicts<T>(send: () => Promise<T>): Promise<T> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await send();
+    } catch (error) {
+      if (!isRepeatable(error) || attempt + 1 >= conflictTries) throw error;
+      await sleep(backoffMs(conflictBackoff, attempt));
+    }
+  }
+}
+
+async function sendOn(client: PoolClient, query: QueryConfig): Promise<{ rows: unknown[] }> {
+  let failure: unknown;
   try {
-    const result = await client.query({ ...query, query_timeout: patienceMs } as QueryConfig);
-    client.off("error", ignore);
-    client.release();
+    return await client.query(query);
+  } catch (error) {
+    failure = error;
+    throw error;
+  } finally {
+    putBack(client, failure, ignore);
+  }
+}
+
+/** How long a broken connection is kept so that the server can be asked to stop what it still does for it. */
+const cancelMs = 2_000;
+
+/**
+ * A connection that died without a word (a lost host, a firewall that forgot it) would keep a query waiting without end. After
+ * `patienceMs`, or as soon as the server is known to wait for us, the connection is dropped and the server asked to stop whatever it
+ * may still be doing for it.
+ */
+async function sendPatiently(
+  pool: Pool,
+  client: PoolClient,
+  query: QueryConfig,
+  patienceMs: number,
+  signal: AbortSignal | undefined,
+): Promise<{ rows: unknown[] }> {
+  const stop = (): void => void (client as unknown as Client).end().catch(ignore);
+  signal?.addEventListener("abort", stop, { once: true });
+  try {
+    signal?.throwIfAborted();
+    const result = await queryWithin(client, query, patienceMs, (giveUp) => watchForAnswer(pool, client, giveUp));
+    putBack(client, undefined, ignore);
     return result;
   } catch (error) {
-    client.release(error as Error);
-    if (isSilence(error) && client.processID) {
-      pool
-        .query({
-          text: "select pg_cancel_backend($1)",
-          values: [client.processID],
-          query_timeout: patienceMs,
-        } as QueryConfig)
-        .catch(ignore); // it was worth a try
-    }
+    // A pooler finds the backend by way of the connection, so that must be open still.
+    if (isSilence(error)) {
+      void requestCancel(client, cancelMs).then(() => client.release(error as Error));
+      dropIdleClients(pool);
+    } else client.release(error as Error);
     throw error;
+  } finally {
+    signal?.removeEventListener("abort", stop);
   }
 }
 
@@ -83,13 +138,16 @@ function ignore(): void {}
 /** For a single client: our own statements queue up behind each other, since a client can do one thing at a time. */
 export function clientDatabase(client: PoolClient, options: DatabaseOptions): Database {
   let last: Promise<unknown> = Promise.resolve();
-  const send: Send = (query) => {
-    const result = last.then(() => client.query(query));
+  // The client is not ours, so an abort must not end it.
+  const send: Send = ({ name, text, values, query_timeout: patienceMs, transferMs }) => {
+    const withinMs = patienceMs && patienceMs + transferMs;
+    const query = { ...(name !== undefined && { name }), text, ...(values && { values }) };
+    const result = last.then(() => queryWithin(client, query, withinMs));
     last = result.catch(() => undefined);
     return result;
   };
   let hasPrepared = true;
-  return makeDatabase(send, (callback) => callback(client), options, {
+  return makeDatabase(send, () => (callback) => callback(client), options, {
     has: () => hasPrepared,
     drop: () => {
       hasPrepared = false;
@@ -103,7 +161,12 @@ interface Prepared {
   drop(): void;
 }
 
-function makeDatabase(send: Send, withPgClient: WithPgClient, options: DatabaseOptions, prepared: Prepared): Database {
+function makeDatabase(
+  send: Send,
+  lend: (borrower?: string) => WithPgClient,
+  options: DatabaseOptions,
+  prepared: Prepared,
+): Database {
   const { schema, preparedStatements } = options;
   const textByStatement = new WeakMap<object, { text: string; name: string }>();
 
@@ -116,13 +179,17 @@ function makeDatabase(send: Send, withPgClient: WithPgClient, options: DatabaseO
     return made;
   };
 
-  const run = async <Params, Row>(statement: Statement<Params, Row>, params: Params): Promise<Row[]> => {
+  const run = async <Params, Row>(
+    statement: Statement<Params, Row>,
+    params: Params,
+    signal?: AbortSignal,
+  ): Promise<Row[]> => {
     const { text, name } = prepare(statement);
     const values = statement.values(params);
-    const query_timeout = statement.patienceMs;
+    const limits = { query_timeout: statement.patienceMs, transferMs: statement.transferMs?.(params) ?? 0, signal };
     if (preparedStatements && prepared.has()) {
       try {
-        const { rows } = await send({ name, text, values, query_timeout });
+        const { rows } = await send({ name, text, values, ...limits });
         return rows as Row[];
       } catch (error) {
         if (!breaksPreparedStatements(error)) throw error;
@@ -130,11 +197,22 @@ function makeDatabase(send: Send, withPgClient: WithPgClient, options: DatabaseO
         prepared.drop();
       }
     }
-    const { rows } = await send({ text, values, query_timeout });
+    const { rows } = await send({ text, values, ...limits });
     return rows as Row[];
   };
 
-  return { schema, run, withPgClient: Object.assign(withPgClient, { withRetries: makeWithRetries(withPgClient) }) };
+  const lendTo = (borrower?: string): EnhancedWithPgClient => {
+    const withPgClient = lend(borrower);
+    return Object.assign(withPgClient, { withRetries: makeWithRetries(withPgClient) });
+  };
+  const withPgClient = lendTo();
+  const transaction: Database["transaction"] = (work, transactionOptions) =>
+    withPgClient((client) => {
+      const tx = clientDatabase(client, { schema, preparedStatements: false });
+      return inTransaction(client, () => work(tx), transactionOptions);
+    });
+
+  return { schema, run, withPgClient, transaction, lendTo };
 }
 
 const repeatBackoff = { minMs: 50, maxMs: 5_000, factor: 1.5 };

@@ -1,9 +1,12 @@
-import pg, { type ClientConfig, type PoolClient } from "pg";
+import type pg from "pg";
+import type { ClientConfig, PoolClient } from "pg";
+import { readConnectionString } from "../connection-string.ts";
+import { PatientClient } from "./patient-client.ts";
 
 /** A connection of its own, outside of any pool, in the shape of a pool's client. */
 export async function connectDirectly(config: string | ClientConfig): Promise<PoolClient> {
-  const client = new pg.Client({
-    ...(typeof config === "string" ? { connectionString: config } : config),
+  const client = new PatientClient({
+    ...(typeof config === "string" ? readConnectionString(config) : config),
     keepAlive: true,
   });
   client.on("error", () => undefined); // whoever uses it hears of it too

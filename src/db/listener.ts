@@ -1,16 +1,18 @@
 import { randomUUID } from "node:crypto";
-import type { Notification, PoolClient, QueryConfig } from "pg";
+import type { Notification, PoolClient } from "pg";
 import { deferred } from "../util/deferred.ts";
 import { sleep } from "../util/sleep.ts";
+import { clearInterval, setImmediate, setInterval } from "../util/timers.ts";
+import { queryWithin } from "./query-within.ts";
 
 export interface ListenOn {
   /** The client to listen on; it is ours until `release`. */
   readonly connect: () => Promise<PoolClient>;
-  /** Others go on to use it after us, so it must stop listening before it is given back. Otherwise it is closed. */
+  /** Others use it after us, so it must stop listening before it is released. Otherwise it is closed. */
   readonly isLent: boolean;
 }
 
-/** What somebody who wants to be woken by the database has to say about it. */
+/** What a caller that wants notifications must provide. */
 export interface ListenerOptions extends ListenOn {
   /** To be waited for before the first attempt: whoever starts with us may need the connection that is open already. */
   readonly after?: Promise<unknown>;
@@ -21,7 +23,8 @@ export interface ListenerOptions extends ListenOn {
   /** From here on notifications arrive; what was sent before may have been missed. */
   readonly onListening: () => void;
   readonly onNotification: (message: Notification, client: PoolClient) => void;
-  readonly onError: (error: unknown) => void;
+  /** Without a client if none could be had. */
+  readonly onError: (error: unknown, client: PoolClient | undefined) => void;
   readonly onReleased: (client: PoolClient) => void;
   /** How often to see whether the connection is alive: one that died without a word hears nothing, too. */
   readonly checkMs?: number;
@@ -34,6 +37,7 @@ export interface ListenerOptions extends ListenOn {
 }
 
 const testChannel = "hathi:test";
+const channels = ["jobs:insert", "worker:migrate", "hathi:pauses", "hathi:cancel", testChannel];
 const maxRestMs = 5_000;
 /** By then a starting worker has a connection to spare for the test, and need not open one for it. */
 const testAfterMs = 100;
@@ -76,14 +80,15 @@ export class Listener {
     for (let attempts = 0; !signal.aborted; ) {
       this.#options.onConnecting(attempts);
       if (attempts === 0) await this.#letOthersStart();
+      let client: PoolClient | undefined;
       try {
-        const client = await this.#connect();
+        client = await this.#connect();
         if (!client) return;
         await this.#listen(client, () => {
           attempts = 0;
         });
       } catch (error) {
-        if (!signal.aborted) this.#options.onError(error);
+        if (!signal.aborted) this.#options.onError(error, client);
       }
       if (signal.aborted || this.#isDeaf) return;
       attempts++;
@@ -135,19 +140,19 @@ export class Listener {
     let failure: Error | undefined;
     let check: NodeJS.Timeout | undefined;
     const over = new AbortController();
-    const { isLent, checkMs = 60_000, patienceMs: query_timeout = 10_000 } = this.#options;
-    const ask = (text: string): Promise<unknown> => client.query({ text, query_timeout } as QueryConfig);
+    const { isLent, checkMs = 60_000, patienceMs = 10_000 } = this.#options;
+    const ask = (text: string): Promise<unknown> => queryWithin(client, { text }, patienceMs);
     try {
       if (signal.aborted) return;
       this.#options.onConnected(client);
-      await ask(`LISTEN "jobs:insert"; LISTEN "worker:migrate"; LISTEN "${testChannel}"`);
+      await ask(channels.map((channel) => `LISTEN "${channel}"`).join("; "));
       this.#isListening = true;
       onListening();
       this.#options.onListening();
       void this.#testHearing(over.signal, () => lost.resolve());
       check = setInterval(() => void ask("select 1").catch(onError), checkMs);
       await lost.promise;
-      if (isLent) await ask(`UNLISTEN "jobs:insert"; UNLISTEN "worker:migrate"; UNLISTEN "${testChannel}"`);
+      if (isLent) await ask(channels.map((channel) => `UNLISTEN "${channel}"`).join("; "));
     } catch (error) {
       failure = error as Error;
     } finally {

@@ -1,11 +1,12 @@
 import type { PoolClient } from "pg";
 import { ConfigError, SchemaTooNewError, SchemaTooOldError, toError } from "../errors.ts";
-import type { MigrationEvent } from "../hooks.ts";
+import type { MigrationEvent } from "../hooks/plugin.ts";
 import type { Logger } from "../logger.ts";
 import type { PromiseOrDirect } from "../task.ts";
 import { sleep } from "../util/sleep.ts";
 import { checkSchemaIsKnown, checkServer, judgeSchema } from "./adopt.ts";
 import { awaitOldWorkers } from "./await-old-workers.ts";
+import { buildIndex } from "./build-index.ts";
 import {
   type MigrationStep,
   pendingBreak,
@@ -13,8 +14,11 @@ import {
   planMigrations,
   shippedMigrations,
 } from "./plan-migration.ts";
+import { retryLocked } from "./retry-locked.ts";
 import { examineSchema, readSchemaState, type SchemaState } from "./schema-state.ts";
-import { isClash, isRepeatable } from "./sqlstate.ts";
+import { safeSearchPath } from "./statement.ts";
+import { inTransaction } from "./transaction.ts";
+import type { Connect } from "./watch-build.ts";
 
 /** Where plugins may step in; they run outside of our transactions. */
 export interface MigrateHooks {
@@ -36,9 +40,12 @@ export interface MigrateOptions {
   readonly hooks?: MigrateHooks;
   /** How long to wait for workers that are too old for a breaking migration. */
   readonly maxWaitMs?: number | undefined;
+  /** Lends a second connection, to log how the building of an index gets on. */
+  readonly connect?: Connect | undefined;
+  /** Default: those of this version. */
+  readonly migrations?: ReturnType<typeof shippedMigrations>;
 }
 
-const maxTries = 10;
 const defaultMaxWaitMs = 4 * 3_600_000;
 
 /** Installs, upgrades or adopts the schema; any number of processes may do so at the same moment. */
@@ -59,31 +66,28 @@ export async function migrate(options: MigrateOptions): Promise<void> {
   }
 }
 
-async function migrateOnce({
-  client,
-  schema,
-  logger,
-  hooks = {},
-  maxWaitMs = defaultMaxWaitMs,
-}: MigrateOptions): Promise<void> {
+async function migrateOnce(options: MigrateOptions): Promise<void> {
+  const { client, schema, logger, hooks = {}, maxWaitMs = defaultMaxWaitMs } = options;
+  const migrations = options.migrations ?? shippedMigrations();
+  const plan: Plan = (state) => planMigrations(state, schema, migrations);
   const state = await readSchemaState(client, schema);
-  check(state, logger);
+  check(state, schema, logger);
   const event: MigrationEvent = { client, postgresVersion: state.postgresVersion, scratchpad: {} };
 
   if (planBootstrap(state, schema).length > 0) {
     await wrap(hooks.bootstrap, event, async () => {
       await hooks.prebootstrap?.(event);
-      await runPlan(client, schema, planBootstrap);
+      await carryOut(options, (current) => planBootstrap(current, schema));
       await hooks.postbootstrap?.(event);
     });
   }
   await wrap(hooks.migrate, event, async () => {
     await hooks.premigrate?.(event);
-    if (planMigrations(state, schema).length > 0) {
-      const migration = pendingBreak(state);
+    if (plan(state).length > 0) {
+      const migration = pendingBreak(state, migrations);
       try {
         if (migration !== undefined) await awaitOldWorkers({ client, schema, migration, maxWaitMs, logger });
-        await runPlan(client, schema, planMigrations);
+        await carryOut(options, plan);
       } catch (error) {
         await hooks.migrationError?.({ ...event, error: toError(error) });
         throw error;
@@ -94,16 +98,24 @@ async function migrateOnce({
 }
 
 /** The SQL that `migrate` would run now, as a script for an administrator; empty when there is nothing to do. */
-export async function describeMigration({ client, schema, logger }: Omit<MigrateOptions, "hooks">): Promise<string> {
+export async function describeMigration({
+  client,
+  schema,
+  logger,
+}: Pick<MigrateOptions, "client" | "schema" | "logger">): Promise<string> {
   const state = await readSchemaState(client, schema);
-  check(state, logger);
+  check(state, schema, logger);
   const steps = [...planBootstrap(state, schema), ...planMigrations(state, schema)];
-  if (steps.length === 0) return "";
-  return ["begin;", ...steps.map(({ name, text }) => `-- ${name}\n${text}`), "commit;", ""].join("\n\n");
+  const texts = steps.flatMap(({ name, indexes, text }) => [
+    `-- ${name}`,
+    ...indexes.map((index) => index.text),
+    `begin;\n\n${safeSearchPath}\n\n${text}\n\ncommit;\n`,
+  ]);
+  return texts.join("\n\n");
 }
 
 /** Stops before anything is written when the server or the schema cannot be worked with. */
-function check(state: SchemaState, logger: Logger | undefined): void {
+function check(state: SchemaState, schema: string, logger: Logger | undefined): void {
   checkServer(state);
   try {
     const warning = checkSchemaIsKnown(state);
@@ -113,7 +125,7 @@ function check(state: SchemaState, logger: Logger | undefined): void {
     if (error instanceof SchemaTooNewError) process.exitCode = 57;
     throw error;
   }
-  if (!state.ours?.length) judgeSchema(state);
+  if (!state.ours?.length) judgeSchema(state, schema);
   const ownLatest = state.ours?.at(-1) ?? 0;
   if (ownLatest > (shippedMigrations().at(-1)?.id ?? 0)) {
     logger?.warn(
@@ -131,25 +143,29 @@ async function wrap(
   else await next();
 }
 
-/** Plans and runs under a lock of the schema, so that of many processes one writes and the others find it done. */
-async function runPlan(
-  client: PoolClient,
-  schema: string,
-  plan: (state: SchemaState, schema: string) => MigrationStep[],
-): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    try {
-      await client.query("begin");
-      // Ends with the transaction: the only kind of lock that is safe behind a transaction pooler.
-      await client.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [`hathi migrate ${schema}`]);
-      for (const { text } of plan(await examineSchema(client, schema), schema)) await client.query(text);
-      await client.query("commit");
-      return;
-    } catch (error) {
-      await client.query("rollback").catch(() => undefined);
-      // Somebody who does not know our lock, an original worker for example, is at it too.
-      if (!(isClash(error) || isRepeatable(error)) || tries === maxTries) throw error;
-      await sleep(100 * tries);
-    }
+type Plan = (state: SchemaState) => MigrationStep[];
+
+/** Takes one step after the other. Each is planned again before it is taken, since another process may have taken it. */
+async function carryOut(options: MigrateOptions, plan: Plan): Promise<void> {
+  const { client, schema, logger } = options;
+  for (let done = 0; ; done++) {
+    const [step, ...others] = plan(await examineSafely(client, schema));
+    if (!step) return;
+    for (const index of step.indexes) await buildIndex({ ...options, index });
+    let isOurs = false;
+    await retryLocked({ client, schema, logger, what: `migration ${step.name}` }, async () => {
+      const [current] = plan(await examineSchema(client, schema));
+      isOurs = current?.name === step.name;
+      if (isOurs) await client.query(step.text);
+    });
+    if (isOurs && done + others.length > 0) logger?.info(`Migration ${step.name} is done, ${others.length} to go.`);
   }
+}
+
+/** Hooks may have left any search path behind. */
+function examineSafely(client: PoolClient, schema: string): Promise<SchemaState> {
+  return inTransaction(client, async () => {
+    await client.query(safeSearchPath);
+    return examineSchema(client, schema);
+  });
 }

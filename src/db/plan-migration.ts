@@ -1,16 +1,22 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { judgeSchema, MAX_MIGRATION, missingMigrations } from "./adopt.ts";
+import { readMigrationFiles } from "./migration-files.ts";
 import type { SchemaState } from "./schema-state.ts";
+import { type IndexStatement, splitIndexes } from "./split-indexes.ts";
 import { forSchema, quoteIdentifier } from "./statement.ts";
 
-/** One piece of SQL that brings the schema forward. */
+/** Something that brings the schema forward and is recorded when it is done, so that a crash loses at most one step. */
 export interface MigrationStep {
   readonly name: string;
+  /** Built one by one before the transaction. */
+  readonly indexes: readonly IndexStatement[];
+  /** Run in one transaction. */
   readonly text: string;
 }
 
-interface Migration extends MigrationStep {
+interface Migration {
   readonly id: number;
+  readonly name: string;
+  readonly text: string;
   /** Workers that do not know it must go first; said by `-- breaking` in the first line. */
   readonly isBreaking: boolean;
 }
@@ -21,11 +27,7 @@ let shipped: readonly Migration[] | undefined;
 
 /** Our own migrations, in order: files called `000001-what-it-does.sql`. */
 export function shippedMigrations(): readonly Migration[] {
-  const folder = new URL("./migrations/", import.meta.url);
-  shipped ??= readdirSync(folder)
-    .filter((file) => file.endsWith(".sql"))
-    .sort()
-    .map((file) => readMigration(file, readFileSync(new URL(file, folder), "utf8")));
+  shipped ??= readMigrationFiles().map(({ name, text }) => readMigration(name, text));
   return shipped;
 }
 
@@ -47,36 +49,45 @@ export function pendingBreak(state: SchemaState, migrations = shippedMigrations(
 
 /** What has to be there before anything can be recorded: the schema and Graphile Worker's ledger. */
 export function planBootstrap(state: SchemaState, schema: string): MigrationStep[] {
-  const steps: MigrationStep[] = [];
+  const texts: string[] = [];
   // An administrator may have made either of them for a role that is not allowed to.
-  if (!state.hasSchema) {
-    steps.push({ name: "schema", text: `create schema if not exists ${quoteIdentifier(schema)};` });
-  }
-  if (!state.recorded) {
-    steps.push({ name: "ledger", text: forSchema(ledger, schema) });
-  } else if (!state.hasBreakingColumn) {
-    steps.push({ name: "breaking flag", text: forSchema(breakingFlag, schema) });
-  }
-  return steps;
+  if (!state.hasSchema) texts.push(`create schema if not exists ${quoteIdentifier(schema)};`);
+  if (!state.recorded) texts.push(ledger);
+  else if (!state.hasBreakingColumn) texts.push(breakingFlag);
+  return texts.length > 0 ? [transaction("schema and ledger", schema, texts)] : [];
 }
 
 /** What is missing between the state and this version; nothing when it is up to date. */
-export function planMigrations(state: SchemaState, schema: string): MigrationStep[] {
+export function planMigrations(
+  state: SchemaState,
+  schema: string,
+  migrations: readonly Migration[] = shippedMigrations(),
+): MigrationStep[] {
   const done = new Set(state.ours);
-  const pending = shippedMigrations().filter(({ id }) => !done.has(id));
-  const steps: MigrationStep[] = [];
-  if (!state.ours) steps.push({ name: "own ledger", text: ownLedger });
+  const pending = migrations.filter(({ id }) => !done.has(id));
+  const preparation = state.ours ? [] : [ownLedger];
+
+  if (!done.has(baselineId) && judgeSchema(state, schema) === "fresh") {
+    const texts = pending.map(({ id, name, text }) => `-- ${name}\n${text.trim()}\n${recordOwn(id, name)}`);
+    return [transaction("install", schema, [...preparation, announce([MAX_MIGRATION]), ...texts])];
+  }
+
   const missing = missingMigrations(state);
   // An adopted schema stays open to the workers that it was made for, hence no breaking mark even on 19.
-  const isFresh = !done.has(baselineId) && judgeSchema(state) === "fresh";
-  if (isFresh) steps.push({ name: "announce", text: announce([MAX_MIGRATION]) });
-  else if (missing.length > 0) steps.push({ name: "adopt", text: record(missing) + announce(missing) });
+  if (missing.length > 0) preparation.push(record(missing) + announce(missing));
+  const baseline = pending.find(({ id }) => id === baselineId);
+  if (baseline) preparation.push(recordOwn(baseline.id, baseline.name));
+  const changes = pending.filter((migration) => migration !== baseline);
+  const steps = changes.map(({ id, name, text }) => {
+    const split = splitIndexes(text, (table) => state.objects.has(table));
+    const indexes = split.indexes.map((index) => ({ ...index, text: forSchema(index.text, schema) }));
+    return { ...transaction(name, schema, [split.rest.trim(), recordOwn(id, name)]), indexes };
+  });
+  return preparation.length > 0 ? [transaction("adopt", schema, preparation), ...steps] : steps;
+}
 
-  for (const { id, name, text } of pending) {
-    const isThere = id === baselineId && !isFresh;
-    steps.push({ name, text: `${isThere ? "" : `${text.trim()}\n`}${recordOwn(id, name)}` });
-  }
-  return steps.map((step) => ({ ...step, text: forSchema(step.text, schema) }));
+function transaction(name: string, schema: string, texts: readonly string[]): MigrationStep {
+  return { name, indexes: [], text: forSchema(texts.join("\n\n"), schema) };
 }
 
 const ledger = `create table graphile_worker.migrations (

@@ -1,6 +1,9 @@
 import pg from "pg";
+import { readConnectionString } from "../connection-string.ts";
 import { ConfigError } from "../errors.ts";
 import type { Logger } from "../logger.ts";
+import { PatientClient } from "./patient-client.ts";
+import { isAway } from "./sqlstate.ts";
 
 export interface PoolOptions {
   /** The user's own pool. */
@@ -30,16 +33,14 @@ export function holdPool(options: PoolOptions, env: NodeJS.ProcessEnv = process.
   return held;
 }
 
-/** A server that goes away breaks all connections of a pool; one line about it is enough. */
-const burstMs = 10_000;
-
 /** An idle or lent connection that breaks must never bring the process down. */
-function makeGuard(logger: Logger): { onError: (error: Error) => void; onConnect: (client: pg.PoolClient) => void } {
-  let lastAt = -Infinity;
+function makeGuard(logger: () => Logger): {
+  onError: (error: Error) => void;
+  onConnect: (client: pg.PoolClient) => void;
+} {
   const onError = (error: Error): void => {
-    const isFirst = Date.now() - lastAt > burstMs;
-    lastAt = Date.now();
-    logger[isFirst ? "error" : "debug"](`PostgreSQL connection broke: ${error.message}`, { error });
+    // The pool makes another one, and whatever needs the database notices if it is unreachable.
+    logger()[isAway(error) ? "debug" : "error"](`PostgreSQL connection broke: ${error.message}`, { error });
   };
   return {
     onError,
@@ -57,50 +58,60 @@ function makePool({ connectionString, maxPoolSize, logger }: PoolOptions, env: N
     );
   }
   const pool = new pg.Pool({
-    ...(connectionString && { connectionString }),
+    ...(connectionString && readConnectionString(connectionString)),
     max: maxPoolSize,
     Client: PatientClient,
     // A peer that is gone without a word is noticed within a minute, and no firewall forgets an idle connection.
     keepAlive: true,
     keepAliveInitialDelayMillis: 30_000,
   });
-  const { onError, onConnect } = makeGuard(logger);
+  const { onError, onConnect } = makeGuard(() => logger);
   pool.on("error", onError);
   pool.on("connect", onConnect);
   let ending: Promise<void> | undefined;
   return { pool, isOurs: true, release: () => (ending ??= pool.end()) };
 }
 
-const connectMs = 30_000;
-
-/**
- * Does not wait for ever for a host that never answers. The pool's own option of that name would also limit how long a job may
- * wait for a free connection.
- */
-class PatientClient extends pg.Client {
-  constructor(config?: pg.ClientConfig) {
-    super({ ...config, connectionTimeoutMillis: connectMs });
-  }
+/** The handlers that a user's pool has from us, and who needs them: the utils and several runners may share one pool. */
+interface Lent {
+  readonly borrowers: Set<{ readonly logger: Logger }>;
+  readonly takeAway: () => void;
 }
 
+const lentByPool = new WeakMap<pg.Pool, Lent>();
+
 function borrowPool(pool: pg.Pool, logger: Logger): HeldPool {
-  const { onError, onConnect } = makeGuard(logger);
-  const bare = (["error", "connect"] as const).filter((event) => pool.listenerCount(event) === 0);
-  if (bare.length > 0) {
-    logger.warn(
-      `Your pgPool has no handler for ${bare.map((event) => `'${event}'`).join(" and ")} events, so a broken connection could ` +
-        "end the process. Handlers are lent to it until release; add pool.on('error', …), and " +
-        "pool.on('connect', (client) => client.on('error', …)), to be safe always.",
-    );
-  }
-  if (bare.includes("error")) pool.on("error", onError);
-  if (bare.includes("connect")) pool.on("connect", onConnect);
+  const lent = lentByPool.get(pool) ?? lendHandlers(pool, logger);
+  const borrower = { logger };
+  lent?.borrowers.add(borrower);
   const release = (): Promise<void> => {
-    pool.off("error", onError);
-    pool.off("connect", onConnect);
+    if (lent?.borrowers.delete(borrower) && lent.borrowers.size === 0) lent.takeAway();
     return Promise.resolve();
   };
   return { pool, isOurs: false, release };
+}
+
+/** Undefined if the pool has handlers of its own. */
+function lendHandlers(pool: pg.Pool, logger: Logger): Lent | undefined {
+  const bare = (["error", "connect"] as const).filter((event) => pool.listenerCount(event) === 0);
+  if (bare.length === 0) return undefined;
+  logger.warn(
+    `Your pgPool has no handler for ${bare.map((event) => `'${event}'`).join(" and ")} events, so a broken connection could ` +
+      "end the process. Handlers are lent to it until release; add pool.on('error', …), and " +
+      "pool.on('connect', (client) => client.on('error', …)), to be safe always.",
+  );
+  const borrowers: Lent["borrowers"] = new Set();
+  const { onError, onConnect } = makeGuard(() => borrowers.values().next().value?.logger ?? logger);
+  if (bare.includes("error")) pool.on("error", onError);
+  if (bare.includes("connect")) pool.on("connect", onConnect);
+  const takeAway = (): void => {
+    pool.off("error", onError);
+    pool.off("connect", onConnect);
+    lentByPool.delete(pool);
+  };
+  const lent: Lent = { borrowers, takeAway };
+  lentByPool.set(pool, lent);
+  return lent;
 }
 
 function warnIfSmall(pool: pg.Pool, { concurrency, logger }: PoolOptions): void {

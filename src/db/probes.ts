@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { clearTimeout, setTimeout } from "../util/timers.ts";
 import type { Database } from "./database.ts";
 
 /** True if a message sent on one connection is heard on another within the time. */

@@ -1,5 +1,6 @@
 import type { ClientBase } from "pg";
-import { codeOf, undefinedColumn, undefinedTable } from "./sqlstate.ts";
+import { codeOf } from "../errors.ts";
+import { undefinedColumn, undefinedTable } from "./sqlstate.ts";
 import { forSchema } from "./statement.ts";
 
 /** What is in the schema now, as far as installing and adopting care. */
@@ -52,15 +53,18 @@ export async function examineSchema(client: ClientBase, schema: string): Promise
   };
 }
 
+/** A hook of the user may have changed the search path of the connection. */
+const equals = "operator(pg_catalog.=)";
+
 const common = `
-  current_setting('server_version_num')::integer as "postgresVersion",
-  exists (select from pg_namespace where nspname = $1::text) as "hasSchema",
+  pg_catalog.current_setting('server_version_num')::integer as "postgresVersion",
+  exists (select from pg_catalog.pg_namespace where nspname ${equals} $1::text) as "hasSchema",
   array(
-    select class.relname::text from pg_class as class
-    join pg_namespace as schema on schema.oid = class.relnamespace where schema.nspname = $1::text
+    select class.relname::text from pg_catalog.pg_class as class
+    join pg_catalog.pg_namespace as schema on schema.oid ${equals} class.relnamespace where schema.nspname ${equals} $1::text
     union all
-    select function.proname::text from pg_proc as function
-    join pg_namespace as schema on schema.oid = function.pronamespace where schema.nspname = $1::text
+    select function.proname::text from pg_catalog.pg_proc as function
+    join pg_catalog.pg_namespace as schema on schema.oid ${equals} function.pronamespace where schema.nspname ${equals} $1::text
   ) as objects`;
 
 const glance = `
@@ -73,8 +77,8 @@ select ${common},
 const catalogue = `
 select ${common},
   exists (
-    select from pg_attribute as attribute
-    join pg_class as class on class.oid = attribute.attrelid
-    join pg_namespace as schema on schema.oid = class.relnamespace
-    where schema.nspname = $1::text and class.relname = 'migrations' and attribute.attname = 'breaking'
+    select from pg_catalog.pg_attribute as attribute
+    join pg_catalog.pg_class as class on class.oid ${equals} attribute.attrelid
+    join pg_catalog.pg_namespace as schema on schema.oid ${equals} class.relnamespace
+    where schema.nspname ${equals} $1::text and class.relname ${equals} 'migrations' and attribute.attname ${equals} 'breaking'
   ) as "hasBreakingColumn"`;

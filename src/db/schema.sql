@@ -20,17 +20,109 @@ alter table graphile_worker._hathi_cron_jobs enable row level security;
 create table graphile_worker._hathi_former_workers (
   id text not null,
   left_at timestamp with time zone not null default now(),
+  is_dead boolean not null default false,
   constraint _hathi_former_workers_pkey PRIMARY KEY (id)
 );
 alter table graphile_worker._hathi_former_workers enable row level security;
+
+create table graphile_worker._hathi_history_attempts (
+  expires_on date not null,
+  settled_at timestamp with time zone not null,
+  entry bigint not null,
+  job_id bigint not null,
+  task_identifier text not null,
+  queue_name text,
+  key text,
+  attempt integer not null,
+  max_attempts integer not null,
+  outcome text not null,
+  wait_ms integer not null,
+  run_ms integer not null,
+  worker_id text not null,
+  created_at timestamp with time zone not null,
+  error text,
+  error_class text,
+  fingerprint text,
+  payload json,
+  result json
+) partition by RANGE (expires_on);
+alter table graphile_worker._hathi_history_attempts enable row level security;
+
+create table graphile_worker._hathi_history_batches (
+  expires_on date not null,
+  settled_at timestamp with time zone not null,
+  entry bigint not null,
+  task_identifier text not null,
+  worker_id text not null,
+  first_id bigint not null,
+  last_id bigint not null,
+  job_ids bigint[] not null,
+  attempts smallint[],
+  wait_ms integer[] not null,
+  run_ms integer[] not null,
+  queue_names text[],
+  keys text[]
+) partition by RANGE (expires_on);
+alter table graphile_worker._hathi_history_batches enable row level security;
+
+create table graphile_worker._hathi_job_cancellations (
+  job_id bigint not null,
+  task_identifier text,
+  reason text,
+  cancelled_by text,
+  cancelled_at timestamp with time zone not null default now(),
+  outcome text,
+  settled_at timestamp with time zone,
+  constraint _hathi_job_cancellations_outcome_check CHECK ((outcome = ANY (ARRAY['cancelled'::text, 'ended'::text]))),
+  constraint _hathi_job_cancellations_pkey PRIMARY KEY (job_id)
+);
+alter table graphile_worker._hathi_job_cancellations enable row level security;
 
 create table graphile_worker._hathi_job_crashes (
   job_id bigint not null,
   attempt smallint not null,
   crashes integer not null,
+  deaths integer not null,
+  since timestamp with time zone not null,
+  release_at timestamp with time zone not null,
   constraint _hathi_job_crashes_pkey PRIMARY KEY (job_id)
 );
 alter table graphile_worker._hathi_job_crashes enable row level security;
+
+create table graphile_worker._hathi_job_overruns (
+  job_id bigint not null,
+  worker_id text not null,
+  attempt integer not null,
+  task_identifier text not null,
+  timeout_ms double precision not null,
+  started_at timestamp with time zone not null,
+  overran_at timestamp with time zone not null default now(),
+  constraint _hathi_job_overruns_pkey PRIMARY KEY (job_id, worker_id, attempt)
+);
+alter table graphile_worker._hathi_job_overruns enable row level security;
+
+create table graphile_worker._hathi_job_snoozes (
+  job_id bigint not null,
+  snoozes integer not null,
+  snoozed_at timestamp with time zone not null default now(),
+  token text not null,
+  constraint _hathi_job_snoozes_pkey PRIMARY KEY (job_id)
+);
+alter table graphile_worker._hathi_job_snoozes enable row level security;
+
+create table graphile_worker._hathi_job_times (
+  period text not null,
+  starts_at timestamp with time zone not null,
+  task text not null,
+  waits bigint[] not null,
+  runs bigint[] not null,
+  succeeded bigint not null,
+  failed bigint not null,
+  permanently_failed bigint not null,
+  constraint _hathi_job_times_period_check CHECK ((period = ANY (ARRAY['minute'::text, 'hour'::text, 'day'::text]))),
+  constraint _hathi_job_times_pkey PRIMARY KEY (period, starts_at, task)
+);
+alter table graphile_worker._hathi_job_times enable row level security;
 
 create table graphile_worker._hathi_migrations (
   id integer not null,
@@ -38,6 +130,37 @@ create table graphile_worker._hathi_migrations (
   ts timestamp with time zone not null default now(),
   constraint _hathi_migrations_pkey PRIMARY KEY (id)
 );
+
+create table graphile_worker._hathi_pauses (
+  kind text not null,
+  name text not null,
+  paused_at timestamp with time zone not null default now(),
+  until timestamp with time zone not null default 'infinity'::timestamp with time zone,
+  reason text,
+  paused_by text,
+  constraint _hathi_pauses_kind_check CHECK ((kind = ANY (ARRAY['task'::text, 'queue'::text, 'worker'::text, 'all'::text]))),
+  constraint _hathi_pauses_pkey PRIMARY KEY (kind, name)
+);
+alter table graphile_worker._hathi_pauses enable row level security;
+
+create table graphile_worker._hathi_rollup (
+  id boolean not null default true,
+  refreshed_at timestamp with time zone,
+  due_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  refreshes bigint not null default 0,
+  data jsonb not null default '{}'::jsonb,
+  warned text[] not null default '{}'::text[],
+  constraint _hathi_rollup_only_row CHECK (id),
+  constraint _hathi_rollup_pkey PRIMARY KEY (id)
+);
+alter table graphile_worker._hathi_rollup enable row level security;
+
+create table graphile_worker._hathi_rollup_readers (
+  reader text not null,
+  read_at timestamp with time zone not null,
+  constraint _hathi_rollup_readers_pkey PRIMARY KEY (reader)
+);
+alter table graphile_worker._hathi_rollup_readers enable row level security;
 
 create table graphile_worker._hathi_sweeps (
   id boolean not null default true,
@@ -49,6 +172,7 @@ alter table graphile_worker._hathi_sweeps enable row level security;
 
 create table graphile_worker._hathi_worker_lines (
   id text not null,
+  key bigint not null,
   lost_at timestamp with time zone,
   constraint _hathi_worker_lines_id_fkey FOREIGN KEY (id) REFERENCES graphile_worker._private_workers(id) ON DELETE CASCADE,
   constraint _hathi_worker_lines_pkey PRIMARY KEY (id)
@@ -133,11 +257,39 @@ create table graphile_worker.migrations (
 
 -- Indexes
 
+CREATE INDEX _hathi_history_attempts_by_fingerprint ON ONLY graphile_worker._hathi_history_attempts USING btree (fingerprint, settled_at) WHERE (fingerprint IS NOT NULL);
+
+CREATE INDEX _hathi_history_attempts_by_id ON ONLY graphile_worker._hathi_history_attempts USING btree (job_id);
+
+CREATE INDEX _hathi_history_attempts_by_key ON ONLY graphile_worker._hathi_history_attempts USING btree (key, settled_at, entry) WHERE (key IS NOT NULL);
+
+CREATE INDEX _hathi_history_attempts_by_outcome ON ONLY graphile_worker._hathi_history_attempts USING btree (outcome, settled_at, entry) WHERE (outcome <> 'succeeded'::text);
+
+CREATE INDEX _hathi_history_attempts_by_queue ON ONLY graphile_worker._hathi_history_attempts USING btree (queue_name, settled_at, entry) WHERE (queue_name IS NOT NULL);
+
+CREATE INDEX _hathi_history_attempts_by_task ON ONLY graphile_worker._hathi_history_attempts USING btree (task_identifier, settled_at, entry);
+
+CREATE INDEX _hathi_history_attempts_by_time ON ONLY graphile_worker._hathi_history_attempts USING btree (settled_at, entry);
+
+CREATE INDEX _hathi_history_batches_by_id ON ONLY graphile_worker._hathi_history_batches USING btree (((first_id >> 12)), first_id, last_id);
+
+CREATE INDEX _hathi_history_batches_by_key ON ONLY graphile_worker._hathi_history_batches USING gin (keys) WHERE (keys IS NOT NULL);
+
+CREATE INDEX _hathi_history_batches_by_queue ON ONLY graphile_worker._hathi_history_batches USING gin (queue_names) WHERE (queue_names IS NOT NULL);
+
+CREATE INDEX _hathi_history_batches_by_task ON ONLY graphile_worker._hathi_history_batches USING btree (task_identifier, settled_at, entry);
+
+CREATE INDEX _hathi_history_batches_by_time ON ONLY graphile_worker._hathi_history_batches USING btree (settled_at, entry);
+
+CREATE INDEX _hathi_job_cancellations_by_time_idx ON graphile_worker._hathi_job_cancellations USING btree (cancelled_at);
+
+CREATE INDEX _hathi_job_cancellations_open_idx ON graphile_worker._hathi_job_cancellations USING btree (job_id) WHERE (outcome IS NULL);
+
 CREATE INDEX _hathi_jobs_by_queue ON graphile_worker._private_jobs USING btree (job_queue_id, priority, run_at, id) INCLUDE (task_id) WHERE (is_available AND (job_queue_id IS NOT NULL));
 
 CREATE INDEX _hathi_jobs_by_task ON graphile_worker._private_jobs USING btree (task_id, priority, run_at, id) WHERE ((locked_at IS NULL) AND (attempts < max_attempts) AND (job_queue_id IS NULL));
 
-CREATE INDEX _hathi_jobs_in_order ON graphile_worker._private_jobs USING btree (priority, run_at, id) INCLUDE (task_id, job_queue_id) WHERE is_available;
+CREATE INDEX _hathi_jobs_in_queues ON graphile_worker._private_jobs USING btree (priority, run_at, id) INCLUDE (task_id, job_queue_id) WHERE (is_available AND (job_queue_id IS NOT NULL));
 
 CREATE INDEX _private_workers_last_heartbeat_at_idx ON graphile_worker._private_workers USING btree (last_heartbeat_at);
 
@@ -182,9 +334,20 @@ create view graphile_worker.jobs as
 
 -- Functions
 
+create function graphile_worker._hathi_add_bins(a bigint[], b bigint[])
+ RETURNS bigint[]
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select array_agg(coalesce(pair.a, 0) + coalesce(pair.b, 0) order by pair.n)
+  from unnest(a, b) with ordinality as pair (a, b, n);
+$hathi$;
+
 create function graphile_worker._hathi_add_cron_job(entry text, may_overlap boolean, task text, payload json, queue_name text, run_at timestamp with time zone, max_attempts integer, job_key text, priority integer, flags text[], job_key_mode text)
  RETURNS bigint
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 declare
   added bigint;
@@ -217,19 +380,18 @@ $hathi$;
 create function graphile_worker._hathi_add_jobs(task_names text[], job_tasks integer[], queue_names text[], job_queues integer[], payloads text[], run_ats timestamp with time zone[], max_attempts smallint[], priorities smallint[], flags text[], OUT ids text, OUT task_ids integer[], OUT queue_ids integer[], OUT added_at timestamp with time zone)
  RETURNS record
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 begin
   added_at := now();
+  if cardinality(task_names) > 1 then
+    perform graphile_worker._hathi_keep_tasks(task_names);
+  end if;
   task_ids := array(
     select graphile_worker._hathi_task_id(name) from unnest(task_names) with ordinality as task (name, nth) order by nth
   );
   if queue_names is not null then
-    insert into graphile_worker._private_job_queues (queue_name)
-      select name
-      from unnest(queue_names) as name
-      where not exists (select from graphile_worker._private_job_queues as known where known.queue_name = name)
-      order by name
-      on conflict do nothing;
+    perform graphile_worker._hathi_keep_queues(queue_names);
     queue_ids := array(
       select queue.id
       from unnest(queue_names) with ordinality as wanted (name, nth)
@@ -253,10 +415,354 @@ begin
 end;
 $hathi$;
 
-create function graphile_worker._hathi_check_spec(identifier text, queue_name text, job_key text, max_attempts integer)
+create function graphile_worker._hathi_add_specs(specs graphile_worker.job_spec[], preserving_keys text[])
+ RETURNS SETOF graphile_worker._private_jobs
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  keys text[];
+  waiting bigint[];
+  known text[];
+  held text[];
+  twice text;
+  bad record;
+  plain bigint[];
+  written integer;
+begin
+  -- One look over all specs; the message is made only for the first bad one.
+  select spec.* into bad
+  from unnest(specs) as spec
+  where length(spec.identifier) > 128
+    or length(spec.queue_name) > 128
+    or length(spec.job_key) > 512
+    or length(spec.job_key) < 1
+    or spec.max_attempts < 1
+  limit 1;
+  if found then
+    perform graphile_worker._hathi_check_spec(bad.identifier, bad.queue_name, bad.job_key, bad.max_attempts, bad.priority);
+  end if;
+
+  perform graphile_worker._hathi_keep_tasks(array(select distinct spec.identifier from unnest(specs) as spec));
+  if exists (select from unnest(specs) as spec where spec.queue_name is not null) then
+    perform graphile_worker._hathi_keep_queues(
+      array(select distinct spec.queue_name from unnest(specs) as spec where spec.queue_name is not null)
+    );
+  end if;
+
+  perform pg_notify('jobs:insert', json_build_object('r', random(), 'count', cardinality(specs))::text);
+
+  select array_agg(spec.job_key order by spec.job_key) into keys
+  from unnest(specs) as spec
+  where spec.job_key is not null;
+
+  if keys is null then
+    return query
+      insert into graphile_worker._private_jobs
+        (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
+      select queue.id, task.id,
+        coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
+        coalesce(spec.priority, 0::smallint), case when spec.flags is not null then graphile_worker._hathi_flags(spec.flags) end
+      from unnest(specs) with ordinality
+        as spec (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, position)
+      left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
+      left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
+      order by spec.position
+      returning *;
+    return;
+  end if;
+
+  select key into twice from unnest(keys) as key group by key having count(*) > 1 limit 1;
+  if found then
+    raise exception 'Job key ''%'' was given more than once in one call.', twice
+      using errcode = '21000', hint = 'Add these jobs one after the other, or give each its own key.';
+  end if;
+
+  with inserted as (
+    insert into graphile_worker._private_jobs
+      (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
+    select queue.id, task.id,
+      coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
+      coalesce(spec.priority, 0::smallint), case when spec.flags is not null then graphile_worker._hathi_flags(spec.flags) end
+    from unnest(specs) with ordinality
+      as spec (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, position)
+    left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
+    left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
+    where spec.job_key is null
+    order by spec.position
+    returning id
+  )
+  select array_agg(inserted.id) into plain from inserted;
+
+  -- Jobs that are there are locked in the order of their ids, like everywhere; after that new keys are written, in the order of keys, and
+  -- no row is waited for any more. Where a job has appeared or changed in between, all these locks are dropped for another turn:
+  -- waiting for it now would be out of order. (A bounded number of turns, since a trigger of the user's may keep a row out.)
+  for turn in 1 .. 100 loop
+    begin
+      select array_agg(job.id) filter (where job.is_available), array_agg(job.key) filter (where job.is_available),
+        array_agg(job.key) filter (where not job.is_available)
+      into waiting, known, held
+      from (select id, key, is_available from graphile_worker._private_jobs where key = any (keys) order by id for update) as job;
+      if held is not null then
+        perform graphile_worker._hathi_free_keys(held);
+      end if;
+
+      update graphile_worker._private_jobs as job
+      set
+        job_queue_id = queue.id,
+        task_id = task.id,
+        payload = graphile_worker._hathi_merge_payloads(job.payload, coalesce(spec.payload, '{}'::json)),
+        max_attempts = coalesce(spec.max_attempts, 25::smallint),
+        run_at = case
+          when job.key = any (preserving_keys) and job.attempts = 0 then job.run_at
+          else coalesce(spec.run_at, now())
+        end,
+        priority = coalesce(spec.priority, 0::smallint),
+        revision = job.revision + 1,
+        flags = case when spec.flags is not null then graphile_worker._hathi_flags(spec.flags) end,
+        attempts = 0,
+        last_error = null,
+        updated_at = now()
+      from unnest(specs) as spec
+      left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
+      left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
+      where job.id = any (waiting) and spec.job_key = job.key;
+
+      insert into graphile_worker._private_jobs
+        (job_queue_id, task_id, payload, run_at, max_attempts, key, priority, flags)
+      select queue.id, task.id,
+        coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
+        spec.job_key, coalesce(spec.priority, 0::smallint), case when spec.flags is not null then graphile_worker._hathi_flags(spec.flags) end
+      from unnest(specs) as spec
+      left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
+      left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
+      where spec.job_key is not null
+        and spec.job_key not in (select unnest(known))
+      order by spec.job_key
+      on conflict (key) do nothing;
+      get diagnostics written = row_count;
+      exit when coalesce(cardinality(waiting), 0) + written = cardinality(keys);
+      raise exception using errcode = 'GWAGN';
+    exception when sqlstate 'GWAGN' then
+      null;
+    end;
+  end loop;
+
+  return query
+    select job.*
+    from (
+      select spec.job_key, spec.position,
+        count(*) filter (where spec.job_key is null) over (order by spec.position) as nth_plain
+      from unnest(specs) with ordinality
+        as spec (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, position)
+    ) as spec
+    left join graphile_worker._private_jobs as keyed on keyed.key = spec.job_key
+    join graphile_worker._private_jobs as job on job.id = coalesce(keyed.id, plain[spec.nth_plain])
+    order by spec.position;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_add_times(times graphile_worker._hathi_job_times[])
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  insert into graphile_worker._hathi_job_times as known
+  select added.* from unnest(times) as added
+  -- Everybody locks rows in this order.
+  order by added.period, added.starts_at, added.task
+  on conflict on constraint _hathi_job_times_pkey do update set
+    waits = graphile_worker._hathi_add_bins(known.waits, excluded.waits),
+    runs = graphile_worker._hathi_add_bins(known.runs, excluded.runs),
+    succeeded = known.succeeded + excluded.succeeded,
+    failed = known.failed + excluded.failed,
+    permanently_failed = known.permanently_failed + excluded.permanently_failed;
+$hathi$;
+
+create function graphile_worker._hathi_adopt_suspect(pool_id text, task_ids integer[], forbidden text[], accepted text[], clock timestamp with time zone)
+ RETURNS SETOF graphile_worker._private_jobs
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  next record;
+begin
+  perform 1 from graphile_worker._private_workers as worker where worker.id = pool_id for key share skip locked;
+  if not found then
+    return;
+  end if;
+  for next in
+    select job.id, job.job_queue_id
+    from graphile_worker._hathi_job_crashes as crash
+    join graphile_worker._private_jobs as job on job.id = crash.job_id
+    where job.locked_by = 'hathi-recovery'
+      and crash.release_at <= now()
+      and job.attempts < job.max_attempts
+      and job.task_id = any (task_ids)
+      and (forbidden is null or (job.flags ?| forbidden) is not true)
+      and (accepted is null or (job.flags ?| accepted) is true)
+    order by crash.crashes desc, job.priority, job.run_at, job.id
+    limit 10
+    for update of job skip locked
+  loop
+    if next.job_queue_id is not null then
+      perform 1
+      from graphile_worker._private_job_queues as queue
+      where queue.id = next.job_queue_id
+        and (queue.locked_by = 'hathi-recovery' or queue.is_available)
+        -- Paused, otherwise.
+        and queue.locked_at is distinct from 'infinity'
+      for no key update skip locked;
+      continue when not found;
+      update graphile_worker._private_job_queues as queue
+      set locked_by = pool_id, locked_at = coalesce(clock, now())
+      where queue.id = next.job_queue_id;
+    end if;
+    return query
+      update graphile_worker._private_jobs as job
+      set attempts = job.attempts + 1, locked_by = pool_id, locked_at = coalesce(clock, now())
+      where job.id = next.id
+      returning job.*;
+    return;
+  end loop;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_align_pauses(instant timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  freed text[];
+  ends integer;
+begin
+  with ended as materialized (
+    select pause.kind, pause.name
+    from graphile_worker._hathi_pauses as pause
+    where pause.until <= instant
+    for update skip locked
+  ), ours as materialized (
+    select queue.queue_name
+    from graphile_worker._private_job_queues as queue
+    where queue.queue_name in (select ended.name from ended where ended.kind = 'queue')
+    order by queue.id
+    for no key update skip locked
+  ), gone as (
+    delete from graphile_worker._hathi_pauses as pause
+    using ended
+    where pause.kind = ended.kind
+      and pause.name = ended.name
+      and (
+        pause.kind <> 'queue'
+        or pause.name in (select ours.queue_name from ours)
+        or not exists (select from graphile_worker._private_job_queues as queue where queue.queue_name = pause.name)
+      )
+    returning pause.kind, pause.name
+  )
+  select array_agg(gone.name) filter (where gone.kind = 'queue'), count(*) into freed, ends from gone;
+
+  -- A job of the queue that is still running keeps it, and from now on the four-hour rule holds for it again.
+  update graphile_worker._private_job_queues as queue
+  set
+    locked_at = case when queue.locked_by = 'hathi:paused' then null else now() end,
+    locked_by = nullif(queue.locked_by, 'hathi:paused')
+  where queue.queue_name = any (freed) and queue.locked_at = 'infinity';
+  if ends > 0 then
+    perform pg_notify('hathi:pauses', '');
+    perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":1}');
+  end if;
+
+  -- The pause's row is locked as well: a lock on a queue whose pause has just been deleted would never end.
+  update graphile_worker._private_job_queues as queue
+  set locked_at = 'infinity', locked_by = coalesce(queue.locked_by, 'hathi:paused')
+  where queue.id = any (array(
+    select unlocked.id
+    from graphile_worker._hathi_pauses as pause
+    join graphile_worker._private_job_queues as unlocked on unlocked.queue_name = pause.name
+    where pause.kind = 'queue' and pause.until > instant and unlocked.locked_at is distinct from 'infinity'
+    order by unlocked.id
+    for share of pause skip locked
+    for no key update of unlocked skip locked
+  ));
+end;
+$hathi$;
+
+create function graphile_worker._hathi_bury_cancelled(candidates bigint[])
+ RETURNS bigint[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  cancelled bigint[];
+begin
+  select array_agg(job.id) into cancelled
+  from (
+    select free.id
+    from graphile_worker._private_jobs as free
+    where free.id = any (candidates)
+      and free.locked_at is null
+      and exists (
+        select from graphile_worker._hathi_job_cancellations as entry where entry.job_id = free.id and entry.outcome is null
+      )
+    order by free.id
+    for update skip locked
+  ) as job;
+  if cancelled is null then
+    return null;
+  end if;
+  delete from graphile_worker._private_jobs where id = any (cancelled);
+  delete from graphile_worker._private_job_retirements where id = any (cancelled);
+  update graphile_worker._hathi_job_cancellations
+  set outcome = 'cancelled', settled_at = now()
+  where job_id = any (cancelled);
+  return cancelled;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_cancelled_before(job_ids bigint[])
+ RETURNS bigint[]
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select array_agg(entry.job_id)
+  from graphile_worker._hathi_job_cancellations as entry
+  where entry.job_id = any (job_ids) and entry.outcome = 'cancelled';
+$hathi$;
+
+create function graphile_worker._hathi_check_pause(kind text, name text)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+begin
+  if kind is null or kind not in ('task', 'queue', 'worker', 'all') then
+    raise exception 'Invalid kind of pause ''%''.', kind using errcode = '22023', hint = 'Use task, queue, worker or all.';
+  end if;
+  if kind = 'all' then
+    if name <> '' then
+      raise exception 'A pause of everything has no name, got ''%''.', name using errcode = '22023';
+    end if;
+    return '';
+  end if;
+  if coalesce(name, '') = '' then
+    raise exception 'The name of the % is missing.', kind using errcode = '22023';
+  end if;
+  if kind <> 'worker' and length(name) > 128 then
+    raise exception 'The name of the % is too long: % characters, at most 128 are allowed.', kind, length(name)
+      using errcode = '22023';
+  end if;
+  return name;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_check_spec(identifier text, queue_name text, job_key text, max_attempts integer, priority integer)
  RETURNS void
  LANGUAGE plpgsql
  IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 begin
   if length(identifier) > 128 then
@@ -275,338 +781,104 @@ begin
     raise exception 'Job maximum attempts must be at least 1, got %.', max_attempts
       using errcode = 'GWBMA';
   end if;
+  if max_attempts > 32767 then
+    raise exception 'Job maximum attempts must be at most 32767, got %.', max_attempts
+      using errcode = '22003';
+  end if;
+  if priority not between -32768 and 32767 then
+    raise exception 'Job priority must be between -32768 and 32767, got %.', priority
+      using errcode = '22003';
+  end if;
 end;
 $hathi$;
 
-create function graphile_worker._hathi_claim_jobs(pool_id text, task_ids integer[], wanted integer, per_queue integer, forbidden text[], accepted text[], clock timestamp with time zone, floor_priorities smallint[], floor_run_ats timestamp with time zone[], floor_ids bigint[], between_floors boolean, off_order boolean, relaxed boolean, OUT jobs text, OUT due_in_ms double precision, OUT reached text, OUT polluted boolean, OUT contended boolean, OUT searched_ms double precision)
+create function graphile_worker._hathi_claim_jobs(pool_id text, task_ids integer[], wanted integer, per_queue integer, forbidden text[], accepted text[], clock timestamp with time zone, mark_priorities smallint[], mark_run_ats timestamp with time zone[], mark_ids bigint[], with_queues boolean, relaxed boolean, OUT jobs text, OUT due_in_ms double precision, OUT marks text, OUT tasks_ms double precision, OUT queues_ms double precision)
  RETURNS record
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
  SET enable_seqscan TO 'off'
  SET enable_bitmapscan TO 'off'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_tidscan TO 'on'
+ SET enable_nestloop TO 'on'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_sort TO 'off'
  SET enable_incremental_sort TO 'off'
  SET enable_material TO 'off'
  SET jit TO 'off'
+ SET extra_float_digits TO '1'
  SET plan_cache_mode TO 'force_generic_plan'
 AS $hathi$
 declare
   instant timestamptz := coalesce(clock, now());
-  -- The first 15 bits tell our signposts from other advisory locks, the last 48 are the id of a job.
-  post_tag constant bigint := hashtext($name$graphile_worker.$name$) & 32767;
-  posted record;
-  level integer;
-  next_level integer;
-  next_mark integer;
-  search_from timestamptz;
-  room integer := wanted;
-  size integer;
-  spare integer := wanted * 3 + 500;
-  missed integer := 0;
-  has_read boolean := false;
-  max_missed integer := wanted * 8 + 2000;
-  excluded integer;
-  fit integer;
-  mine integer[] := '{}';
-  refused integer[] := '{}';
-  taken tid[] := '{}';
-  locked tid[];
-  piece record;
-  from_run_at timestamptz;
-  from_id bigint;
-  has_seen_queues boolean := false;
-  nth integer;
-  share integer;
-  heads record;
-  marks json[] := '{}';
+  began_at timestamptz := clock_timestamp();
+  read_at timestamptz;
+  free record;
+  queued record;
+  taken tid[];
+  taken_queues integer[];
+  taken_free integer;
+  has_queued boolean;
+  new_marks text[] := '{}';
+  is_contended boolean := false;
   due timestamptz;
-  next_due timestamptz;
 begin
-  polluted := false;
-  contended := false;
-  searched_ms := 0;
-
-  level := -32769;
-  while room > 0 and not off_order and not polluted and missed <= max_missed loop
-    -- The next priority that has a mark, or one without that comes before it. Looking for rows in a marked one would step over
-    -- everything that was finished there and is not vacuumed yet. So may looking for one without, which is why it is timed.
-    select min(priority) into next_mark from unnest(floor_priorities) as priority where priority > level;
-    next_level := null;
-    if next_mark is null or between_floors then
-      search_from := clock_timestamp();
-      select job.priority into next_level
-      from graphile_worker._private_jobs as job
-      where job.is_available and job.priority > level and job.priority < coalesce(next_mark, 32768)
-      order by job.priority
-      limit 1;
-      searched_ms := searched_ms + date_part('epoch', clock_timestamp() - search_from) * 1000;
-    end if;
-    level := coalesce(next_level, next_mark);
-    exit when level is null;
-
-    nth := array_position(floor_priorities, level::smallint);
-    from_run_at := coalesce(floor_run_ats[nth], '-infinity');
-    from_id := coalesce(floor_ids[nth], 0);
-    size := room;
-    if nth is not null and wanted >= 100 then
-      -- Large claims that are still being written say where they end. To start there saves stepping over rows that are being
-      -- taken; what they passed over is found by the next look without marks.
-      select job.run_at, job.id into posted
-      from pg_locks as post
-      join graphile_worker._private_jobs as job on job.id = ((post.classid::bigint & 65535) << 32 | post.objid::bigint)
-      where post.locktype = 'advisory'
-        and post.objsubid = 1
-        and post.classid::bigint >> 16 = post_tag
-        and post.database = (select oid from pg_database where datname = current_database())
-        and job.priority = level
-        and (job.run_at, job.id) > (from_run_at, from_id)
-      order by job.run_at desc, job.id desc
-      limit 1;
-      if found then
-        from_run_at := posted.run_at;
-        from_id := posted.id;
-      end if;
-    end if;
-
-    loop
-      select
-        count(*) as seen,
-        max(head.run_at) as last_run_at,
-        (array_agg(head.id))[count(*)] as last_id,
-        -- Rows that fit but find no room are for the next look, so that is where it goes on.
-        (array_agg(head.run_at) filter (where head.fits))[room] as cut_run_at,
-        (array_agg(head.id) filter (where head.fits))[room] as cut_id,
-        array_agg(head.ctid) filter (where head.fits) as rows,
-        array_agg(head.job_queue_id) filter (where head.fits) as row_queues,
-        coalesce(bool_or(head.job_queue_id is not null) filter (where head.fits), false) as has_queues,
-        array_agg(head.job_queue_id) filter (where head.blocked) as blocked
-      into piece
-      from (
-        select line.*, line.suits and not line.blocked as fits
-        from (
-          select job.ctid, job.id, job.run_at, job.job_queue_id,
-            job.task_id = any (task_ids)
-              and (forbidden is null or (job.flags ?| forbidden) is not true)
-              and (accepted is null or (job.flags ?| accepted) is true) as suits,
-            -- Jobs of a queue keep their order. So its state is asked here and not later: if it is let go while we look, it may
-            -- have got jobs back that we did not see, and those come first. They may also lie behind the marks.
-            case
-              when job.job_queue_id is null then false
-              when job.job_queue_id = any (refused) or cardinality(floor_priorities) > 0 then true
-              when job.job_queue_id = any (mine) then false
-              -- Scalars, since the planner may answer an `exists` by reading all queues, or all jobs, into a hash table.
-              else (
-                select queue.is_available
-                from graphile_worker._private_job_queues as queue
-                where queue.id = job.job_queue_id
-              ) is not true
-              -- Earlier jobs may have come back since we read past their places.
-              or has_read and (
-                select earlier.id
-                from graphile_worker._private_jobs as earlier
-                where earlier.is_available
-                  and earlier.job_queue_id = job.job_queue_id
-                  and (earlier.priority, earlier.run_at, earlier.id) <= (level, from_run_at, from_id)
-                  and earlier.run_at <= instant
-                  and earlier.task_id = any (task_ids)
-                  and (forbidden is null or (earlier.flags ?| forbidden) is not true)
-                  and (accepted is null or (earlier.flags ?| accepted) is true)
-                order by earlier.priority, earlier.run_at, earlier.id
-                limit 1
-              ) is not null
-            end as blocked
-          from graphile_worker._private_jobs as job
-          where job.is_available
-            and job.priority = level
-            and job.run_at <= instant
-            and (job.run_at, job.id) > (from_run_at, from_id)
-          order by job.run_at, job.id
-          limit size
-        ) as line
-      ) as head;
-      has_read := true;
-      exit when piece.seen = 0;
-
-      if piece.blocked is not null then
-        refused := refused || array(select unnest(piece.blocked) except select unnest(refused));
-      end if;
-      locked := '{}';
-      excluded := 0;
-      if piece.has_queues then
-        select step.mine, step.refused, step.locked, step.excluded
-        into mine, refused, locked, excluded
-        from graphile_worker._hathi_lock_jobs(
-          piece.rows, piece.row_queues, room, per_queue, task_ids, instant, mine, refused
-        ) as step;
-      elsif piece.rows is not null then
-        -- As in the function, without the call: a claim of one job is made of few things.
-        select coalesce(array_agg(job.ctid), '{}') into locked
-        from (
-          select candidate.ctid
-          from graphile_worker._private_jobs as candidate
-          where candidate.ctid = any (piece.rows[1:room])
-            and candidate.locked_at is null
-            and candidate.attempts + 0 < candidate.max_attempts
-            and candidate.job_queue_id is null
-            and candidate.run_at <= instant
-            and candidate.task_id = any (task_ids)
-          for update skip locked
-        ) as job;
-      end if;
-      taken := taken || locked;
-      has_seen_queues := has_seen_queues or piece.has_queues or piece.blocked is not null;
-      -- Rows that others are just taking are gone in a moment; only those that are not for us make going on pointless.
-      fit := coalesce(cardinality(piece.rows), 0);
-      spare := spare - (piece.seen - fit) - excluded;
-      missed := missed + least(room, fit - excluded) - cardinality(locked);
-      room := room - cardinality(locked);
-      from_run_at := coalesce(piece.cut_run_at, piece.last_run_at);
-      from_id := coalesce(piece.cut_id, piece.last_id);
-      polluted := spare < 0;
-      exit when room <= 0 or (piece.seen < size and piece.cut_id is null) or polluted or missed > max_missed;
-      size := least(greatest(size, (piece.seen - fit) * 2), 2000);
-    end loop;
-    marks := marks || json_build_array(level, from_run_at::text, from_id::text);
-  end loop;
-
-  if room > 0 and (off_order or polluted) then
-    -- The heads of queues that are free, from a random place on so that no queue has to wait for all others.
-    select array_agg(head.ctid) as rows, array_agg(head.job_queue_id) as row_queues, array_agg(head.priority) as levels,
-      array_agg(head.run_at) as run_ats, array_agg(head.id) as ids
-    into heads
-    from (
-      with recursive start (id) as (
-        select (random() * coalesce(max(queue.id), 0))::integer from graphile_worker._private_job_queues as queue
-      ), walk (id, lap) as (
-        select (
-            select job.job_queue_id
-            from graphile_worker._private_jobs as job
-            where job.is_available and job.job_queue_id > (select start.id from start)
-            order by job.job_queue_id
-            limit 1
-          ), 1
-        union all
-        select case
-            when walk.id is null then (
-              select job.job_queue_id
-              from graphile_worker._private_jobs as job
-              where job.is_available and job.job_queue_id > -1
-              order by job.job_queue_id
-              limit 1
-            )
-            else (
-              select job.job_queue_id
-              from graphile_worker._private_jobs as job
-              where job.is_available and job.job_queue_id > walk.id
-              order by job.job_queue_id
-              limit 1
-            )
-          end,
-          case when walk.id is null then walk.lap + 1 else walk.lap end
-        from walk
-        where (walk.id is not null or walk.lap = 1)
-          and (walk.lap = 1 or walk.id <= (select start.id from start))
-      )
-      select first.*
-      from (
-        select queue.id
-        from walk
-        join graphile_worker._private_job_queues as queue on queue.id = walk.id
-        where walk.id is not null and queue.is_available and queue.id <> all (mine) and queue.id <> all (refused)
-        limit room + 50
-      ) as free
-      cross join lateral (
-        select job.ctid, job.job_queue_id, job.priority, job.run_at, job.id
-        from graphile_worker._private_jobs as job
-        where job.is_available
-          and job.job_queue_id = free.id
-          and job.run_at <= instant
-          and job.task_id = any (task_ids)
-          and (forbidden is null or (job.flags ?| forbidden) is not true)
-          and (accepted is null or (job.flags ?| accepted) is true)
-        order by job.priority, job.run_at, job.id
-        limit per_queue
-      ) as first
-    ) as head;
-
-    share := least(room, 2 * room / cardinality(task_ids) + 10);
-    level := -32769;
-    while room > 0 loop
-      select job.priority into level
-      from graphile_worker._private_jobs as job
-      where job.is_available and job.priority > level
-      order by job.priority
-      limit 1;
-      exit when not found;
-
-      -- A share of each task's range. What lies behind the last row of a task that used up its share may not be next in
-      -- line, so it is left for the next round of this level.
-      loop
-        with plain as materialized (
-          select job.*, task.id as task_id
-          from unnest(task_ids) as task (id)
-          cross join lateral (
-            select candidate.ctid, candidate.run_at, candidate.id,
-              row_number() over (order by candidate.run_at, candidate.id) as nth
-            from graphile_worker._private_jobs as candidate
-            where candidate.locked_at is null
-              and candidate.attempts < candidate.max_attempts
-              and candidate.job_queue_id is null
-              and candidate.task_id = task.id
-              and candidate.priority = level
-              and candidate.run_at <= instant
-              and candidate.ctid <> all (taken)
-              and (forbidden is null or (candidate.flags ?| forbidden) is not true)
-              and (accepted is null or (candidate.flags ?| accepted) is true)
-            order by candidate.run_at, candidate.id
-            limit share
-          ) as job
-        ), cut as (
-          select plain.run_at, plain.id from plain where plain.nth = share order by plain.run_at, plain.id limit 1
-        ), line as (
-          select plain.ctid, null::integer as queue_id, plain.run_at, plain.id
-          from plain
-          where not exists (select from cut where (plain.run_at, plain.id) > (cut.run_at, cut.id))
-          union all
-          select head.tid, head.queue_id, head.run_at, head.id
-          from unnest(heads.rows, heads.row_queues, heads.levels, heads.run_ats, heads.ids)
-            as head (tid, queue_id, priority, run_at, id)
-          where head.priority = level
-            and head.tid <> all (taken)
-            and head.queue_id <> all (refused)
-            and not exists (select from cut where (head.run_at, head.id) > (cut.run_at, cut.id))
-          order by 3, 4
-          limit room
-        )
-        select array_agg(line.ctid) as rows, array_agg(line.queue_id) as row_queues, (select count(*) from cut) as more
-        into piece
-        from line;
-        exit when piece.rows is null;
-
-        select step.mine, step.refused, step.locked into mine, refused, locked
-        from graphile_worker._hathi_lock_jobs(
-          piece.rows, piece.row_queues, room, per_queue, task_ids, instant, mine, refused
-        ) as step;
-        taken := taken || locked;
-        room := room - cardinality(locked);
-        exit when room <= 0 or piece.more = 0 or cardinality(locked) = 0;
-      end loop;
-    end loop;
+  -- Everything is paused.
+  if task_ids = '{}' then
+    marks := '[]';
+    tasks_ms := 0;
+    queues_ms := 0;
+    return;
   end if;
+  select * into free
+  from graphile_worker._hathi_scan_tasks(
+    task_ids, wanted, forbidden, accepted, instant, mark_priorities, mark_run_ats, mark_ids
+  );
+  taken := free.rows;
+  taken_free := cardinality(taken);
+  read_at := clock_timestamp();
+  tasks_ms := date_part('epoch', read_at - began_at) * 1000;
+
+  -- Asked here as well, since most schemas have none, and a call costs more than the question.
+  has_queued := with_queues and exists (
+    select from graphile_worker._private_jobs as job where job.is_available and job.job_queue_id is not null
+  );
+  if has_queued then
+    select * into queued
+    from graphile_worker._hathi_scan_queues(task_ids, wanted, per_queue, forbidden, accepted, instant);
+    is_contended := queued.contended;
+    if cardinality(queued.rows) > 0 then
+      select array_agg(line.tid), array_agg(distinct line.queue_id) filter (where line.queue_id is not null),
+        count(*) filter (where line.queue_id is null)
+      into taken, taken_queues, taken_free
+      from (
+        select line.tid, line.queue_id
+        from (
+          select row.tid, null::integer as queue_id, free.levels[width_bucket((row.nth - 1)::integer, free.level_ends) + 1] as priority,
+             row.run_at, row.id
+          from unnest(free.rows, free.run_ats, free.ids) with ordinality as row (tid, run_at, id, nth)
+          union all
+          select row.tid, row.queue_id, row.priority, row.run_at, row.id
+          from unnest(queued.rows, queued.queue_ids, queued.priorities, queued.run_ats, queued.ids)
+            as row (tid, queue_id, priority, run_at, id)
+        ) as line
+        order by line.priority, line.run_at, line.id
+        limit wanted
+      ) as line;
+    end if;
+  end if;
+  queues_ms := date_part('epoch', clock_timestamp() - read_at) * 1000;
 
   if cardinality(taken) > 0 then
-    if wanted >= 100 and not off_order and not polluted and not has_seen_queues then
-      -- A signpost for others, visible at once and gone with this transaction: a shared lock, so that nobody ever waits for it.
-      perform pg_advisory_xact_lock_shared(post_tag << 48 | from_id);
-    end if;
     with claimed as (
       update graphile_worker._private_jobs as job
       set attempts = job.attempts + 1, locked_by = pool_id, locked_at = instant
       where job.ctid = any (taken)
       returning job.id, job.job_queue_id, job.task_id, job.payload, job.priority, job.run_at, job.attempts, job.max_attempts,
         job.last_error, job.created_at, job.updated_at, job.key, job.revision, job.flags,
-        -- A large payload is asked for by itself: in one text with others it would be copied several times, here and there.
+        -- A large payload is read by a statement of its own: in one text with others it would be copied several times.
         pg_column_size(job.payload) > 8000
           or (pg_column_size(job.payload) > 1000 and pg_column_compression(job.payload) is not null) as is_large
     )
@@ -617,23 +889,28 @@ begin
         concat(
           '["', claimed.id, '",', coalesce(claimed.job_queue_id::text, 'null'), ',', claimed.task_id, ',',
           case when claimed.is_large then 'null' else claimed.payload::text end, ',',
-          claimed.priority, ',', least(greatest(date_part('epoch', claimed.run_at), -1e15), 1e15), ',', claimed.attempts, ',', claimed.max_attempts, ',',
-          case when claimed.last_error is null then 'null' else to_json(claimed.last_error)::text end, ',',
+          claimed.priority, ',', least(greatest(date_part('epoch', claimed.run_at), -1e15), 1e15), ',',
+          claimed.attempts, ',', claimed.max_attempts, ',',
+          case
+            when claimed.last_error is null then 'null'
+            -- Its beginning is enough to go on with, whoever wrote it and however long it is.
+            when pg_column_size(claimed.last_error) > 8000 then to_json(substr(claimed.last_error, 1, 8000))::text
+            else to_json(claimed.last_error)::text
+          end, ',',
           least(greatest(date_part('epoch', claimed.created_at), -1e15), 1e15), ',',
           least(greatest(date_part('epoch', claimed.updated_at), -1e15), 1e15), ',',
           case when claimed.key is null then 'null' else to_json(claimed.key)::text end, ',', claimed.revision, ',',
           coalesce(claimed.flags::text, 'null'), case when claimed.is_large then ',1]' else ']' end
         ),
         ',' order by claimed.priority, claimed.run_at, claimed.id
-      ) || ']',
-      array_agg(distinct claimed.job_queue_id) filter (where claimed.job_queue_id is not null)
-    into jobs, mine
+      ) || ']'
+    into jobs
     from claimed;
 
-    if mine is not null then
+    if taken_queues is not null then
       update graphile_worker._private_job_queues
       set locked_by = pool_id, locked_at = instant
-      where id = any (mine);
+      where id = any (taken_queues);
     elsif relaxed then
       -- If the server crashes, the claim is forgotten and the job runs again, which it must be ready for anyway. The settle that
       -- follows is durable, and flushes everything before it. A claim in a named queue must last: were it forgotten, the next
@@ -642,121 +919,449 @@ begin
     end if;
   end if;
 
-  if not has_seen_queues then
-    reached := array_to_json(marks)::text;
-  end if;
+  for nth in 1 .. cardinality(free.levels) loop
+    if least(free.level_ends[nth], taken_free) > coalesce(free.level_ends[nth - 1], 0) then
+      new_marks := new_marks || json_build_array(
+        free.levels[nth],
+        free.run_ats[least(free.level_ends[nth], taken_free)],
+        free.ids[least(free.level_ends[nth], taken_free)]::text
+      )::text;
+    end if;
+  end loop;
+  marks := '[' || array_to_string(new_marks, ',') || ']';
 
-  if room > 0 then
-    -- Somebody holds the row of a queue, but not the queue: a claim in progress. Worth another look very soon.
-    contended := missed > max_missed or exists (
-      select from graphile_worker._private_job_queues where id = any (refused) and is_available
-    );
-
-    level := -32769;
-    loop
-      select job.priority into level
-      from graphile_worker._private_jobs as job
-      where job.is_available and job.priority > level
-      order by job.priority
-      limit 1;
-      exit when not found;
-
-      -- If the nearest are all of tasks that we lack, look again when the last of them falls due.
-      select coalesce(min(head.run_at) filter (where head.task_id = any (task_ids)), max(head.run_at)) into next_due
-      from (
-        select job.run_at, job.task_id
-        from graphile_worker._private_jobs as job
-        where job.is_available and job.priority = level and job.run_at > instant
-        order by job.run_at, job.id
-        limit 64
-      ) as head;
-      due := least(due, next_due);
-    end loop;
-    due_in_ms := date_part('epoch', due - instant) * 1000;
+  if coalesce(cardinality(taken), 0) < wanted and mark_priorities = '{}' then
+    due := free.next_due;
+    if has_queued or free.levels <> '{}' then
+      due := least(due, graphile_worker._hathi_next_due(
+        task_ids, forbidden, accepted, instant, free.levels, free.head_run_ats, free.head_ids
+      ));
+    end if;
+    due_in_ms := case when is_contended then 0 else date_part('epoch', due - instant) * 1000 end;
   end if;
 end;
 $hathi$;
 
-create function graphile_worker._hathi_complete_jobs(pool_id text, job_ids bigint[], queue_ids integer[])
- RETURNS bigint[]
+create function graphile_worker._hathi_collect_rollup(cap integer, max_tasks integer, max_pages integer)
+ RETURNS jsonb
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  budget integer := cap * 10;
+  job_table constant oid := (
+    select class.oid
+    from pg_class as class
+    join pg_class as ours on ours.relnamespace = class.relnamespace
+    where class.relname = '_private_jobs' and ours.oid = (select tableoid from graphile_worker._hathi_rollup)
+  );
+  pages constant double precision := greatest(1, pg_relation_size(job_table) / 8192);
+  percent constant double precision := least(100, 100 * max_pages / pages);
+  task record;
+  found_jobs record;
+  in_queues jsonb;
+  others jsonb;
+  tasks jsonb := '[]';
+begin
+  -- Jobs in named queues, of all tasks, in the order in which they are claimed.
+  select coalesce(jsonb_object_agg(task_id, jsonb_build_object('waiting', waiting, 'scheduled', scheduled, 'oldest', oldest)), '{}')
+    || jsonb_build_object('count', coalesce(sum(waiting + scheduled), 0))
+  into in_queues
+  from (
+    select queued.task_id, count(*) filter (where queued.run_at <= now()) as waiting,
+      count(*) filter (where queued.run_at > now()) as scheduled, min(queued.run_at) filter (where queued.run_at <= now()) as oldest
+    from (
+      select job.task_id, job.run_at
+      from graphile_worker._private_jobs as job
+      where job.is_available and job.job_queue_id is not null
+      order by job.priority, job.run_at, job.id
+      limit cap
+    ) as queued
+    group by queued.task_id
+  ) as by_task;
+
+  select coalesce(jsonb_object_agg(task_id, jsonb_build_object('running', running, 'dead', dead)), '{}')
+  into others
+  from (
+    select job.task_id,
+      round(count(*) filter (where job.locked_at is not null) * 100 / percent) as running,
+      round(count(*) filter (where job.locked_at is null and job.attempts >= job.max_attempts) * 100 / percent) as dead
+    from graphile_worker._private_jobs as job tablesample system (percent)
+    group by job.task_id
+  ) as by_task;
+
+  for task in
+    select known.id, known.identifier from graphile_worker._private_tasks as known order by known.id limit max_tasks
+  loop
+    select * into found_jobs from graphile_worker._hathi_count_waiting(task.id, least(cap, budget));
+    tasks := tasks || jsonb_build_array(jsonb_build_object(
+      'task', task.identifier,
+      'waiting', found_jobs.waiting + coalesce((in_queues #>> array[task.id::text, 'waiting'])::bigint, 0),
+      'scheduled', found_jobs.scheduled + coalesce((in_queues #>> array[task.id::text, 'scheduled'])::bigint, 0),
+      'running', coalesce((others #>> array[task.id::text, 'running'])::bigint, 0),
+      'dead', coalesce((others #>> array[task.id::text, 'dead'])::bigint, 0),
+      -- There may be more than were counted.
+      'isCapped', found_jobs.waiting + found_jobs.scheduled >= least(cap, budget) or (in_queues ->> 'count')::bigint >= cap,
+      'oldestSeconds', greatest(0, extract(epoch from now() - least(
+        found_jobs.oldest, (in_queues #>> array[task.id::text, 'oldest'])::timestamptz)))::float8
+    ));
+    budget := greatest(0, budget - (found_jobs.waiting + found_jobs.scheduled)::integer);
+  end loop;
+
+  return jsonb_build_object(
+    'tasks', tasks,
+    'isSampled', percent < 100,
+    'holders', coalesce((select jsonb_agg(to_jsonb(holder)) from (select * from graphile_worker._hathi_vacuum_holders() limit 10) as holder), '[]'),
+    'table', (
+      select jsonb_build_object('live', n_live_tup, 'dead', n_dead_tup, 'bytes', pg_total_relation_size(relid))
+      from pg_stat_all_tables where relid = job_table
+    )
+  );
+end;
+$hathi$;
+
+create function graphile_worker._hathi_complete_jobs(pool_id text, job_ids bigint[], queue_ids integer[], ended_ids bigint[], OUT lost bigint[], OUT held bigint[], OUT held_queues integer[])
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_tidscan TO 'on'
+ SET enable_nestloop TO 'on'
  SET enable_seqscan TO 'off'
  SET enable_bitmapscan TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
 AS $hathi$
 declare
   done bigint[];
-  missing bigint[];
 begin
   with gone as (
-    delete from graphile_worker._private_jobs
-    where id = any (job_ids) and locked_by = pool_id
-    returning id
+    delete from graphile_worker._private_jobs as job
+    where job.ctid = any (array(
+      select mine.ctid
+      from graphile_worker._private_jobs as mine
+      where mine.id = any (job_ids) and mine.locked_by = pool_id
+      order by mine.id
+      for update skip locked
+    ))
+    returning job.id
   )
   select array_agg(gone.id) into done from gone;
-  missing := graphile_worker._hathi_missing(job_ids, done);
-  perform graphile_worker._hathi_release_queues(pool_id, queue_ids, missing is not null);
-  return missing;
+  select missing.lost, missing.held into lost, held from graphile_worker._hathi_missing(pool_id, job_ids, done) as missing;
+  -- A release that comes without its job comes late.
+  held_queues := graphile_worker._hathi_release_queues(pool_id, queue_ids, ended_ids, lost is not null or job_ids = '{}');
 end;
 $hathi$;
 
-create function graphile_worker._hathi_fail_jobs(pool_id text, job_ids bigint[], tries integer[], errors text[], payloads text[], queue_ids integer[])
- RETURNS bigint[]
+create function graphile_worker._hathi_complete_jobs_kept(pool_id text, job_ids bigint[], queue_ids integer[], ended_ids bigint[], runs integer[], results text[], kept_tasks integer[], kept_as text[], kept_days integer[], result_days integer[], redacted text[], OUT lost bigint[], OUT held bigint[], OUT held_queues integer[])
+ RETURNS record
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_tidscan TO 'on'
+ SET enable_nestloop TO 'on'
  SET enable_seqscan TO 'off'
  SET enable_bitmapscan TO 'off'
- SET enable_hashjoin TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $hathi$
+declare
+  done bigint[];
+  told bigint[];
+  has_payloads constant boolean := 'full' = any (kept_as);
+  today constant date := (now() at time zone 'utc')::date;
+begin
+  with gone as (
+    delete from graphile_worker._private_jobs as job
+    where job.ctid = any (array(
+      select mine.ctid
+      from graphile_worker._private_jobs as mine
+      where mine.id = any (job_ids) and mine.locked_by = pool_id
+      order by mine.id
+      for update skip locked
+    ))
+    returning job.id, job.task_id, job.job_queue_id, job.key, job.attempts, job.max_attempts, job.created_at,
+      greatest(job.run_at, job.created_at) as due_at,
+      case when has_payloads then job.payload end as payload
+  ), ended as materialized (
+    select gone.id, gone.task_id, gone.job_queue_id, gone.key, gone.attempts, gone.max_attempts, gone.created_at, gone.payload,
+      rule.kept_as, rule.days, rule.result_days, results[place.index] as result, runs[place.index] as run_ms,
+      least(greatest(date_part('epoch', now() - gone.due_at) * 1000 - runs[place.index], 0), 2147483647)::integer as wait_ms
+    from gone
+    join unnest(kept_tasks, kept_as, kept_days, result_days) as rule (task_id, kept_as, days, result_days) on rule.task_id = gone.task_id
+    cross join width_bucket(gone.id, job_ids) as place (index)
+  ), batches as (
+    insert into graphile_worker._hathi_history_batches (
+      expires_on, settled_at, entry, task_identifier, worker_id, first_id, last_id, job_ids, attempts, wait_ms, run_ms, queue_names, keys
+    )
+    select today + 1 + min(ended.days), now(), (random() * 9007199254740991)::bigint,
+      coalesce((select task.identifier from graphile_worker._private_tasks as task where task.id = ended.task_id), '?'),
+      pool_id, min(ended.id), max(ended.id), array_agg(ended.id),
+      case when max(ended.attempts) > 1 then array_agg(ended.attempts::smallint) end,
+      array_agg(ended.wait_ms), array_agg(ended.run_ms),
+      case when count(ended.job_queue_id) > 0 then array_agg(
+        (select queue.queue_name from graphile_worker._private_job_queues as queue where queue.id = ended.job_queue_id)
+      ) end,
+      case when count(ended.key) > 0 then array_agg(ended.key) end
+    from ended
+    where ended.kept_as = 'outcomes' and ended.result is null
+    group by ended.task_id, ended.id >> 12
+  ), attempts as (
+    insert into graphile_worker._hathi_history_attempts (
+      expires_on, settled_at, entry, job_id, task_identifier, queue_name, key, attempt, max_attempts, outcome, wait_ms, run_ms, worker_id,
+      created_at, payload, result
+    )
+    select today + 1 + greatest(case when ended.result is not null then ended.result_days end, case when ended.kept_as <> 'none' then ended.days end), now(),
+      (random() * 9007199254740991)::bigint, ended.id,
+      coalesce((select task.identifier from graphile_worker._private_tasks as task where task.id = ended.task_id), '?'),
+      (select queue.queue_name from graphile_worker._private_job_queues as queue where queue.id = ended.job_queue_id),
+      ended.key, ended.attempts, ended.max_attempts, 'succeeded', ended.wait_ms, ended.run_ms, pool_id, ended.created_at,
+      case when ended.kept_as = 'full' then graphile_worker._hathi_redact(ended.payload, redacted) end, ended.result::json
+    from ended
+    where ended.kept_as = 'full' or ended.result is not null
+  )
+  select array_agg(gone.id), (select array_agg(ended.id) from ended where ended.result is not null) into done, told from gone;
+  if told is not null then
+    perform graphile_worker._hathi_tell_ended(told);
+  end if;
+  select missing.lost, missing.held into lost, held from graphile_worker._hathi_missing(pool_id, job_ids, done) as missing;
+  -- A release that comes without its job comes late.
+  held_queues := graphile_worker._hathi_release_queues(pool_id, queue_ids, ended_ids, lost is not null or job_ids = '{}');
+end;
+$hathi$;
+
+create function graphile_worker._hathi_condense_times(from_period text, to_period text, keep interval)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  old graphile_worker._hathi_job_times;
+begin
+  for old in
+    select times.* from graphile_worker._hathi_job_times as times
+    where times.period = from_period and times.starts_at < date_trunc(to_period, now() - keep, 'UTC')
+    order by times.period, times.starts_at, times.task
+    limit 1000
+  loop
+    delete from graphile_worker._hathi_job_times as times
+    where times.period = old.period and times.starts_at = old.starts_at and times.task = old.task;
+    old.period := to_period;
+    old.starts_at := date_trunc(to_period, old.starts_at, 'UTC');
+    perform graphile_worker._hathi_add_times(array[old]);
+  end loop;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_count_waiting(task integer, cap integer)
+ RETURNS TABLE(waiting bigint, scheduled bigint, oldest timestamp with time zone)
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_tidscan TO 'on'
+ SET enable_nestloop TO 'on'
+AS $hathi$
+  with recursive priorities as (
+    (
+      select job.priority, 1 as step
+      from graphile_worker._private_jobs as job
+      where job.task_id = task and job.locked_at is null and job.attempts < job.max_attempts and job.job_queue_id is null
+      order by job.priority
+      limit 1
+    )
+    union all
+    select (
+      select job.priority
+      from graphile_worker._private_jobs as job
+      where job.task_id = task and job.locked_at is null and job.attempts < job.max_attempts and job.job_queue_id is null
+        and job.priority > priorities.priority
+      order by job.priority
+      limit 1
+    ), priorities.step + 1
+    from priorities
+    where priorities.priority is not null and priorities.step < 100
+  ), counted as (
+    select job.run_at
+    from graphile_worker._private_jobs as job
+    where job.task_id = task and job.locked_at is null and job.attempts < job.max_attempts and job.job_queue_id is null
+    order by job.priority, job.run_at, job.id
+    limit cap
+  )
+  select
+    (select count(*) from counted where run_at <= now()),
+    (select count(*) from counted where run_at > now()),
+    (
+      select min(first.run_at)
+      from priorities
+      cross join lateral (
+        select job.run_at
+        from graphile_worker._private_jobs as job
+        where job.task_id = task and job.locked_at is null and job.attempts < job.max_attempts and job.job_queue_id is null
+          and job.priority = priorities.priority and job.run_at <= now()
+        order by job.run_at
+        limit 1
+      ) as first
+    );
+$hathi$;
+
+create function graphile_worker._hathi_fail_jobs(pool_id text, job_ids bigint[], tries integer[], errors text[], payloads text[], queue_ids integer[], ended_ids bigint[], in_doubt boolean, OUT lost bigint[], OUT held bigint[], OUT held_queues integer[], OUT cancelled bigint[])
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_tidscan TO 'on'
+ SET enable_hashjoin TO 'on'
+ SET enable_nestloop TO 'off'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
  SET enable_mergejoin TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
 AS $hathi$
 declare
+  mine bigint[];
   done bigint[];
-  missing bigint[];
+  final bigint[];
 begin
+  select array_agg(job.id) into mine
+  from (
+    select id
+    from graphile_worker._private_jobs
+    where id = any (job_ids) and locked_by = pool_id
+    order by id
+    for update skip locked
+  ) as job;
   with failed as (
     update graphile_worker._private_jobs as job
     set
-      last_error = end_of.error,
+      last_error = outcome.error,
       run_at = greatest(now(), job.run_at) + exp(least(job.attempts, 10)) * interval '1 second',
       locked_by = null,
       locked_at = null,
-      payload = coalesce(end_of.payload::json, job.payload)
-    from unnest(job_ids, tries, errors, payloads) as end_of (id, attempts, error, payload)
-    where job.id = end_of.id
-      and job.locked_by = pool_id
-      -- Not a later attempt, which this pool may have begun after an earlier try whose answer was lost; but a retired job has
-      -- used up all of them.
-      and job.attempts in (end_of.attempts, job.max_attempts)
-    returning job.id
+      payload = coalesce(outcome.payload::json, job.payload)
+    from unnest(job_ids, tries, errors, payloads) as outcome (id, attempts, error, payload)
+    where job.id = outcome.id
+      and job.id = any (mine)
+      and (
+        job.attempts = outcome.attempts
+        or job.attempts = job.max_attempts
+          and (
+            not in_doubt
+            or exists (select from graphile_worker._private_job_retirements as retired where retired.id = job.id)
+          )
+      )
+    returning job.id, job.attempts >= job.max_attempts as is_final
   )
-  select array_agg(failed.id) into done from failed;
-  missing := graphile_worker._hathi_missing(job_ids, done);
-  perform graphile_worker._hathi_release_queues(pool_id, queue_ids, missing is not null);
-  return missing;
+  select array_agg(failed.id), array_agg(failed.id) filter (where failed.is_final) into done, final from failed;
+  if final is not null then
+    cancelled := graphile_worker._hathi_bury_cancelled(final);
+  end if;
+  if in_doubt then
+    cancelled := cancelled || graphile_worker._hathi_cancelled_before(job_ids);
+  end if;
+  select missing.lost, missing.held into lost, held from graphile_worker._hathi_missing(pool_id, job_ids, done) as missing;
+  -- What we have locked is not held by others: it is on another attempt.
+  if held && mine then
+    lost := lost || array(select id from unnest(held) as id where id = any (mine));
+    held := nullif(array(select id from unnest(held) as id where id <> all (mine)), '{}');
+  end if;
+  held_queues := graphile_worker._hathi_release_queues(pool_id, queue_ids, ended_ids, lost is not null);
+end;
+$hathi$;
+
+create function graphile_worker._hathi_fail_jobs_kept(pool_id text, job_ids bigint[], tries integer[], errors text[], payloads text[], queue_ids integer[], ended_ids bigint[], in_doubt boolean, runs integer[], classes text[], fingerprints text[], kept_tasks integer[], kept_as text[], kept_days integer[], are_awaited boolean[], redacted text[], OUT lost bigint[], OUT held bigint[], OUT held_queues integer[], OUT cancelled bigint[])
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_tidscan TO 'on'
+ SET enable_nestloop TO 'on'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $hathi$
+declare
+  before graphile_worker._private_jobs[];
+  mine bigint[] := '{}';
+  left_alone bigint[];
+begin
+  select array_agg(locked.job), coalesce(array_agg((locked.job).id), '{}') into before, mine
+  from (
+    select job
+    from graphile_worker._private_jobs as job
+    where job.id = any (job_ids) and job.locked_by = pool_id
+    order by job.id
+    for update skip locked
+  ) as locked;
+  if before is not null then
+    -- Only what is locked already: what another transaction lets go of in this moment is for the next statement.
+    select written.lost, written.cancelled into left_alone, cancelled
+    from (
+      select array_agg(outcome.id) as ids, array_agg(outcome.attempt) as tries, array_agg(outcome.error) as errors,
+        array_agg(outcome.payload) as payloads
+      from unnest(job_ids, tries, errors, payloads) as outcome (id, attempt, error, payload)
+      where outcome.id = any (mine)
+    ) as ours,
+    graphile_worker._hathi_fail_jobs(pool_id, ours.ids, ours.tries, ours.errors, ours.payloads, null, '{}', in_doubt) as written;
+    if left_alone is not null then
+      before := array(select job from unnest(before) as job where job.id <> all (left_alone));
+    end if;
+    perform graphile_worker._hathi_keep_ended(
+      pool_id, before, job_ids, tries, null, errors, runs, classes, fingerprints, kept_tasks, kept_as, kept_days, are_awaited, redacted
+    );
+  end if;
+  if in_doubt then
+    cancelled := cancelled || graphile_worker._hathi_cancelled_before(job_ids);
+  end if;
+  select missing.lost, missing.held into lost, held from graphile_worker._hathi_missing(pool_id, job_ids, mine) as missing;
+  lost := nullif(coalesce(lost, '{}') || coalesce(left_alone, '{}'), '{}');
+  held_queues := graphile_worker._hathi_release_queues(pool_id, queue_ids, ended_ids, lost is not null);
 end;
 $hathi$;
 
 create function graphile_worker._hathi_find_dead_workers(threshold interval, resilience double precision, resilient_flags text[], grace interval, with_orphans boolean)
  RETURNS TABLE(worker_id text, reason text, last_heartbeat_at timestamp with time zone, metadata jsonb)
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 #variable_conflict use_column
 declare
   candidate record;
   is_lost boolean;
 begin
-  -- One whose row is locked is giving a sign of life right now.
+  if with_orphans then
+    update graphile_worker._private_workers as worker
+    set last_heartbeat_at = now()
+    where worker.id in (
+      select ahead.id
+      from graphile_worker._private_workers as ahead
+      where ahead.last_heartbeat_at > now() + interval '1 second'
+      order by ahead.id
+      for no key update skip locked
+    );
+  end if;
+
+  -- A worker whose row is locked is sending a heartbeat or claiming right now.
   for candidate in
-    select worker.id, worker.last_heartbeat_at as beat_at, worker.metadata, line.lost_at
+    select worker.id, worker.last_heartbeat_at as beat_at, worker.metadata
     from graphile_worker._private_workers as worker
     left join graphile_worker._hathi_worker_lines as line on line.id = worker.id
     where worker.last_heartbeat_at < now() - threshold or line.lost_at <= now() - grace
     order by worker.id
     for update of worker skip locked
   loop
-    is_lost := candidate.lost_at <= now() - grace
-      and pg_try_advisory_xact_lock_shared(graphile_worker._hathi_line_key(candidate.id));
-    continue when not coalesce(is_lost, false) and candidate.beat_at >= now() - threshold;
+    -- Read again, since it may have been replaced before its worker's row was locked.
+    select pg_try_advisory_xact_lock_shared(line.key) into is_lost
+    from graphile_worker._hathi_worker_lines as line
+    where line.id = candidate.id and line.lost_at <= now() - grace;
+    is_lost := coalesce(is_lost, false);
+    continue when not is_lost and candidate.beat_at >= now() - threshold;
     perform 1
     from graphile_worker._private_jobs as job
     cross join unnest(resilient_flags) as flag
@@ -765,7 +1370,7 @@ begin
       and job.flags -> flag not in ('false'::jsonb, 'null'::jsonb, '0'::jsonb, '""'::jsonb)
     limit 1;
     if found and candidate.beat_at >= now() - threshold * resilience then
-      -- From here on only its beats count; it takes its line up again when it comes back.
+      -- From here on only its heartbeats count; it takes its line up again when it comes back.
       delete from graphile_worker._hathi_worker_lines where id = candidate.id;
       continue;
     end if;
@@ -784,17 +1389,62 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_find_history(ids bigint[])
+ RETURNS TABLE(job_id bigint, task_identifier text, queue_name text, key text, attempt integer, max_attempts integer, outcome text, settled_at timestamp with time zone, entry bigint, wait_ms integer, run_ms integer, worker_id text, error text, error_class text, fingerprint text, created_at timestamp with time zone, payload json, result json)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_tidscan TO 'on'
+ SET enable_nestloop TO 'on'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $hathi$
+#variable_conflict use_column
+begin
+  return query
+  select * from (
+    select wanted.id, batch.task_identifier, batch.queue_names[place.index], batch.keys[place.index],
+      coalesce(batch.attempts[place.index], 1)::integer, null::integer, 'succeeded',
+      batch.settled_at, batch.entry, batch.wait_ms[place.index], batch.run_ms[place.index], batch.worker_id,
+      null::text, null::text, null::text, null::timestamptz, null::json, null::json
+    from unnest(ids) as wanted (id)
+    join graphile_worker._hathi_history_batches as batch
+      on batch.first_id >> 12 = wanted.id >> 12 and batch.first_id <= wanted.id and batch.last_id >= wanted.id
+    cross join array_position(batch.job_ids, wanted.id) as place (index)
+    where place.index is not null
+    union all
+    select attempt.job_id, attempt.task_identifier, attempt.queue_name, attempt.key, attempt.attempt, attempt.max_attempts, attempt.outcome,
+      attempt.settled_at, attempt.entry, attempt.wait_ms, attempt.run_ms, attempt.worker_id, attempt.error, attempt.error_class,
+      attempt.fingerprint, attempt.created_at, attempt.payload, attempt.result
+    from graphile_worker._hathi_history_attempts as attempt
+    where attempt.job_id = any (ids)
+  ) as both_kinds
+  order by 1, 8, 9;
+end;
+$hathi$;
+
 create function graphile_worker._hathi_flags(flags text[])
  RETURNS jsonb
- LANGUAGE sql
+ LANGUAGE plpgsql
  IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
-  select jsonb_object_agg(flag, true) from unnest(flags) as flag;
+begin
+  if exists (select from unnest(flags) as flag where flag is null) then
+    raise exception 'Job flags must not contain null.'
+      using errcode = '22023', hint = 'Leave the element out of the array.';
+  end if;
+  return (select jsonb_object_agg(flag, true) from unnest(flags) as flag);
+end;
 $hathi$;
 
 create function graphile_worker._hathi_free_keys(keys text[])
  RETURNS void
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 declare
   held bigint[];
@@ -804,7 +1454,7 @@ begin
     select id, is_available
     from graphile_worker._private_jobs
     where key = any (keys)
-    order by key
+    order by id
     for update
   ) as job;
   if held is not null then
@@ -818,137 +1468,287 @@ begin
 end;
 $hathi$;
 
-create function graphile_worker._hathi_line_key(worker_id text)
- RETURNS bigint
- LANGUAGE sql
- IMMUTABLE
-AS $hathi$
-  select hashtextextended('hathi worker ' || worker_id, 0);
-$hathi$;
-
-create function graphile_worker._hathi_lock_jobs(rows tid[], row_queues integer[], room integer, per_queue integer, task_ids integer[], instant timestamp with time zone, INOUT mine integer[], INOUT refused integer[], OUT locked tid[], OUT excluded integer)
- RETURNS record
+create function graphile_worker._hathi_keep_ended(pool_id text, before graphile_worker._private_jobs[], job_ids bigint[], tries integer[], rulings text[], errors text[], runs integer[], classes text[], fingerprints text[], kept_tasks integer[], kept_as text[], kept_days integer[], are_awaited boolean[], redacted text[])
+ RETURNS void
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_tidscan TO 'on'
+ SET enable_nestloop TO 'on'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_custom_plan'
 AS $hathi$
 declare
-  unseen integer[];
-  won integer[];
-  wanted record;
-  has_passed_over boolean;
+  told bigint[];
 begin
-  if array_remove(row_queues, null) = '{}' then
-    -- `+ 0`, so that no partial index looks like a better way to the rows than their addresses.
-    select coalesce(array_agg(job.ctid), '{}') into locked
-    from (
-      select candidate.ctid
-      from graphile_worker._private_jobs as candidate
-      where candidate.ctid = any (rows[1:room])
-        and candidate.locked_at is null
-        and candidate.attempts + 0 < candidate.max_attempts
-        and candidate.job_queue_id is null
-        and candidate.run_at <= instant
-        and candidate.task_id = any (task_ids)
-      for update skip locked
-    ) as job;
-    excluded := 0;
-    return;
+  with ended as materialized (
+    select job.id, job.task_id, job.job_queue_id, job.key, job.max_attempts, job.created_at, job.payload,
+      greatest(job.run_at, job.created_at) as due_at,
+      outcome.attempt, outcome.ruling, outcome.error, outcome.run_ms, outcome.class, outcome.fingerprint,
+      rule.kept_as, rule.days, rule.is_awaited
+    from unnest(before) as job
+    join unnest(job_ids, tries, rulings, errors, runs, classes, fingerprints)
+      as outcome (id, attempt, ruling, error, run_ms, class, fingerprint) on outcome.id = job.id
+    join unnest(kept_tasks, kept_as, kept_days, are_awaited) as rule (task_id, kept_as, days, is_awaited) on rule.task_id = job.task_id
+  ), judged as materialized (
+    select ended.*, case
+      when later.id is null then 'cancelled'
+      when ended.ruling = 'snooze' and later.attempts < ended.attempt then 'snoozed'
+      when later.attempts >= later.max_attempts then 'permanentlyFailed'
+      else 'failed'
+    end as outcome
+    from ended
+    left join graphile_worker._private_jobs as later on later.id = ended.id
+  ), kept as (
+    insert into graphile_worker._hathi_history_attempts (
+      expires_on, settled_at, entry, job_id, task_identifier, queue_name, key, attempt, max_attempts, outcome, wait_ms, run_ms, worker_id,
+      created_at, error, error_class, fingerprint, payload
+    )
+    select (now() at time zone 'utc')::date + 1 + judged.days, now(), (random() * 9007199254740991)::bigint, judged.id,
+      coalesce((select task.identifier from graphile_worker._private_tasks as task where task.id = judged.task_id), '?'),
+      (select queue.queue_name from graphile_worker._private_job_queues as queue where queue.id = judged.job_queue_id),
+      judged.key, judged.attempt, judged.max_attempts, judged.outcome,
+      least(greatest(date_part('epoch', now() - judged.due_at) * 1000 - judged.run_ms, 0), 2147483647)::integer, judged.run_ms, pool_id, judged.created_at,
+      judged.error, judged.class,
+      case when judged.outcome in ('failed', 'permanentlyFailed') then judged.fingerprint end,
+      case when judged.kept_as = 'full' then graphile_worker._hathi_redact(judged.payload, redacted) end
+    from judged
+    where judged.kept_as <> 'none'
+  )
+  select array_agg(judged.id) into told
+  from judged
+  where judged.is_awaited and judged.outcome in ('cancelled', 'permanentlyFailed');
+  if told is not null then
+    perform graphile_worker._hathi_tell_ended(told);
   end if;
+end;
+$hathi$;
 
-  select array_agg(queue_id) into unseen
-  from (
-    select distinct queue_id from unnest(row_queues) as queue_id where queue_id is not null
-    except select unnest(mine)
-    except select unnest(refused)
-  ) as fresh;
-
-  if unseen is not null then
-    select coalesce(array_agg(queue.id), '{}') into won
-    from (
-      select id
-      from graphile_worker._private_job_queues
-      where id = any (unseen) and is_available
-      for update skip locked
-    ) as queue;
-    mine := mine || won;
-    if cardinality(won) < cardinality(unseen) then
-      refused := refused || array(select unnest(unseen) except select unnest(won));
-    end if;
+create function graphile_worker._hathi_keep_pause()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+begin
+  perform 1 from graphile_worker._hathi_pauses as pause
+  where pause.kind = 'queue' and pause.name = old.queue_name and pause.until > now();
+  if found then
+    new.locked_at := 'infinity';
+    new.locked_by := coalesce(new.locked_by, 'hathi:paused');
   end if;
+  return new;
+end;
+$hathi$;
 
-  if cardinality(refused) = 0 and cardinality(rows) <= per_queue then
-    select rows, row_queues as queues into wanted;
-  else
-    select
-      coalesce(array_agg(entry.tid order by entry.position) filter (where entry.is_ours), '{}') as rows,
-      coalesce(array_agg(entry.queue_id order by entry.position) filter (where entry.is_ours), '{}') as queues
-    into wanted
+create function graphile_worker._hathi_keep_queues(names text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  kept integer;
+begin
+  loop
+    select count(*) into kept
+    from (select from graphile_worker._private_job_queues where queue_name = any (names) order by queue_name for key share) as locked;
+    exit when kept = cardinality(names);
+    insert into graphile_worker._private_job_queues (queue_name)
+      select name
+      from unnest(names) as name
+      where not exists (select from graphile_worker._private_job_queues as queue where queue.queue_name = name)
+      order by name
+      on conflict do nothing;
+  end loop;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_keep_tasks(names text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  kept integer;
+begin
+  loop
+    select count(*) into kept
+    from (select from graphile_worker._private_tasks where identifier = any (names) order by identifier for key share) as locked;
+    exit when kept = cardinality(names);
+    insert into graphile_worker._private_tasks (identifier)
+      select name
+      from unnest(names) as name
+      where not exists (select from graphile_worker._private_tasks as task where task.identifier = name)
+      order by name
+      on conflict do nothing;
+  end loop;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_list_history(task text, queue text, job_key text, outcomes text[], print text, since timestamp with time zone, until timestamp with time zone, after_at timestamp with time zone, after_entry bigint, after_id bigint, size integer)
+ RETURNS TABLE(job_id bigint, task_identifier text, queue_name text, key text, attempt integer, max_attempts integer, outcome text, settled_at timestamp with time zone, entry bigint, wait_ms integer, run_ms integer, worker_id text, error text, error_class text, fingerprint text)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_tidscan TO 'on'
+ SET enable_nestloop TO 'on'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_custom_plan'
+AS $hathi$
+#variable_conflict use_column
+begin
+  return query
+  with page as materialized (
+    select batch.settled_at, batch.entry, batch.task_identifier, batch.worker_id, batch.job_ids, batch.attempts, batch.wait_ms,
+      batch.run_ms, batch.queue_names, batch.keys
+    from graphile_worker._hathi_history_batches as batch
+    where (task is null or batch.task_identifier = task)
+      and (queue is null or batch.queue_names @> array[queue])
+      and (job_key is null or batch.keys @> array[job_key])
+      and (outcomes is null or 'succeeded' = any (outcomes))
+      and print is null
+      and (since is null or batch.settled_at >= since)
+      and (until is null or batch.settled_at < until)
+      and (after_at is null or (batch.settled_at, batch.entry) <= (after_at, after_entry))
+    order by batch.settled_at desc, batch.entry desc
+    -- Each has a job to show, except perhaps the first, with which the page before ended.
+    limit size + 1
+  ), succeeded as (
+    select job.id, page.task_identifier, job.queue_name, job.key, coalesce(job.attempt, 1)::integer, null::integer, 'succeeded',
+      page.settled_at, page.entry, job.wait_ms, job.run_ms, page.worker_id, null::text, null::text, null::text
+    from page
+    cross join unnest(page.job_ids, page.attempts, page.wait_ms, page.run_ms, page.queue_names, page.keys)
+      as job (id, attempt, wait_ms, run_ms, queue_name, key)
+    where (queue is null or job.queue_name = queue)
+      and (job_key is null or job.key = job_key)
+      and (after_at is null or (page.settled_at, page.entry, job.id) < (after_at, after_entry, after_id))
+    order by page.settled_at desc, page.entry desc, job.id desc
+    limit size
+  ), single as (
+    select attempt.job_id, attempt.task_identifier, attempt.queue_name, attempt.key, attempt.attempt, attempt.max_attempts, attempt.outcome,
+      attempt.settled_at, attempt.entry, attempt.wait_ms, attempt.run_ms, attempt.worker_id, attempt.error, attempt.error_class,
+      attempt.fingerprint
+    from graphile_worker._hathi_history_attempts as attempt
+    where (task is null or attempt.task_identifier = task)
+      and (queue is null or attempt.queue_name = queue)
+      and (job_key is null or attempt.key = job_key)
+      and (outcomes is null or attempt.outcome = any (outcomes))
+      and (print is null or attempt.fingerprint = print)
+      and (since is null or attempt.settled_at >= since)
+      and (until is null or attempt.settled_at < until)
+      and (after_at is null or (attempt.settled_at, attempt.entry) < (after_at, after_entry))
+    order by attempt.settled_at desc, attempt.entry desc
+    limit size
+  )
+  select * from (select * from succeeded union all select * from single) as both_kinds
+  order by 8 desc, 9 desc, 1 desc
+  limit size;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_lock_queues(candidates integer[], shares integer[], wanted integer, per_queue integer, task_ids integer[], forbidden text[], accepted text[], instant timestamp with time zone, OUT rows tid[], OUT queue_ids integer[], OUT priorities smallint[], OUT run_ats timestamp with time zone[], OUT ids bigint[], OUT contended boolean)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  tried integer := 0;
+  room integer := wanted;
+  locked record;
+  growth integer;
+  mine integer[] := '{}';
+  piece record;
+begin
+  rows := '{}';
+  queue_ids := '{}';
+  priorities := '{}';
+  run_ats := '{}';
+  ids := '{}';
+  contended := false;
+
+  while room > 0 and tried < cardinality(candidates) loop
+    select coalesce(array_agg(free.id), '{}') as ids, coalesce(array_agg(free.share), '{}') as shares into locked
     from (
-      select entry.tid, entry.position, entry.queue_id,
-        entry.queue_id is null
-          or (
-            entry.queue_id <> all (refused)
-            and row_number() over (partition by entry.queue_id order by entry.position) <= per_queue
-          ) as is_ours
-      from unnest(rows, row_queues) with ordinality as entry (tid, queue_id, position)
-    ) as entry;
-  end if;
-  excluded := cardinality(rows) - cardinality(wanted.rows);
+      select queue.id, candidate.share
+      from unnest(candidates[tried + 1:tried + room], shares[tried + 1:tried + room]) as candidate (id, share)
+      join graphile_worker._private_job_queues as queue on queue.id = candidate.id
+      where queue.is_available
+      -- An open transaction that has added a job to the queue has a key-share lock on its row, which must not stop us.
+      for no key update of queue skip locked
+    ) as free;
+    tried := tried + room;
+    mine := mine || locked.ids;
 
-  -- The conditions stand here again because a row may have changed since it was read. `is_available` is spelt out for the
-  -- same reason as above.
-  select coalesce(array_agg(job.ctid), '{}') into locked
-  from (
-    select candidate.ctid
-    from unnest(wanted.rows[1:room], wanted.queues[1:room]) as entry (tid, queue_id)
-    join graphile_worker._private_jobs as candidate
-      on candidate.ctid = entry.tid
-      and candidate.job_queue_id is not distinct from entry.queue_id
-    where candidate.locked_at is null
-      and candidate.attempts < candidate.max_attempts
-      and candidate.run_at <= instant
-      and candidate.task_id = any (task_ids)
-    for update of candidate skip locked
-  ) as job;
-
-  -- A job that could not be locked may have been claimed and given back since it was read: what comes after it in its queue
-  -- must wait for it.
-  if cardinality(locked) < least(room, cardinality(wanted.rows)) then
-    locked := array(
-      select entry.tid
+    growth := 1;
+    loop
+      with head as materialized (
+        select queue.id as queue_id, least(queue.share::bigint * growth, per_queue) as share, job.*
+        from unnest(locked.ids, locked.shares) as queue (id, share)
+        cross join lateral (
+          select line.ctid as tid, line.priority, line.run_at, line.id,
+            row_number() over (order by line.priority, line.run_at, line.id) as nth
+          from graphile_worker._private_jobs as line
+          where line.is_available
+            and line.job_queue_id = queue.id
+            and line.run_at <= instant
+            and line.task_id = any (task_ids)
+            and (forbidden is null or (line.flags ?| forbidden) is not true)
+            and (accepted is null or (line.flags ?| accepted) is true)
+          order by line.priority, line.run_at, line.id
+          limit least(queue.share::bigint * growth, per_queue)
+        ) as job
+      ), taken as materialized (
+        -- All conditions again, since a row may have changed after it was read. `is_available` is spelt out, so that no partial index
+        -- looks like a better way to the rows than their addresses.
+        select candidate.ctid as tid, head.queue_id, head.priority, head.run_at, head.id, head.nth
+        from head
+        join graphile_worker._private_jobs as candidate
+          on candidate.ctid = head.tid
+          and candidate.id = head.id
+          and candidate.job_queue_id = head.queue_id
+        where candidate.locked_at is null
+          and candidate.attempts + 0 < candidate.max_attempts
+          and candidate.run_at <= instant
+          and candidate.task_id = any (task_ids)
+          and (forbidden is null or (candidate.flags ?| forbidden) is not true)
+          and (accepted is null or (candidate.flags ?| accepted) is true)
+        for update of candidate skip locked
+      )
+      select
+        coalesce(array_agg(line.tid), '{}') as rows,
+        coalesce(array_agg(line.queue_id), '{}') as queue_ids,
+        coalesce(array_agg(line.priority), '{}') as priorities,
+        coalesce(array_agg(line.run_at), '{}') as run_ats,
+        coalesce(array_agg(line.id), '{}') as ids,
+        (select count(*) from head) > count(*) as has_missed,
+        exists (select from head where head.nth = head.share and head.share < per_queue) as may_have_more
+      into piece
       from (
-        select entry.tid, entry.queue_id, entry.is_locked,
-          bool_and(entry.is_locked) over (partition by entry.queue_id order by entry.position) as is_unbroken
-        from (
-          select tid, queue_id, position, tid = any (locked) as is_locked
-          from unnest(wanted.rows[1:room], wanted.queues[1:room]) with ordinality as entry (tid, queue_id, position)
-        ) as entry
-      ) as entry
-      where entry.is_locked and (entry.queue_id is null or entry.is_unbroken)
-    );
-  end if;
+        select taken.*, row_number() over (partition by taken.queue_id order by taken.nth) as place
+        from taken
+      ) as line
+      -- A job that could not be locked stops those behind it in its queue.
+      where line.place = line.nth;
+      exit when cardinality(piece.rows) >= room or not piece.may_have_more;
+      growth := growth * 4;
+    end loop;
 
-  -- A queue that gave all that was wanted of it, or of which a job was passed over, gives nothing more: what comes later in
-  -- line must not overtake what was left. Sets are compared by grouping, since each with each would cost more than the locks.
-  has_passed_over := excluded > 0 or cardinality(locked) < least(room, cardinality(rows));
-  if cardinality(locked) < room then
-    refused := refused || array(
-      select queue_id from unnest(row_queues) as queue_id where queue_id is not null group by queue_id having count(*) >= per_queue
+    rows := rows || piece.rows;
+    queue_ids := queue_ids || piece.queue_ids;
+    priorities := priorities || piece.priorities;
+    run_ats := run_ats || piece.run_ats;
+    ids := ids || piece.ids;
+    contended := contended or piece.has_missed;
+    room := wanted - cardinality(rows);
+  end loop;
+
+  if room > 0 and not contended and cardinality(mine) < cardinality(candidates) then
+    contended := exists (
+      select from graphile_worker._private_job_queues as queue
+      where queue.id = any (candidates) and queue.is_available and queue.id <> all (mine)
     );
-    if has_passed_over then
-      refused := refused || array(
-        select distinct entry.queue_id
-        from (
-          select entry.tid, max(entry.queue_id) as queue_id, max(entry.is_locked) as is_locked
-          from (
-            select tid, queue_id, 0 as is_locked from unnest(rows, row_queues) as row (tid, queue_id)
-            union all
-            select tid, null, 1 from unnest(locked) as tid
-          ) as entry
-          group by entry.tid
-        ) as entry
-        where entry.queue_id is not null and entry.is_locked = 0
-      );
-    end if;
   end if;
 end;
 $hathi$;
@@ -957,29 +1757,87 @@ create function graphile_worker._hathi_merge_payloads(had json, given json)
  RETURNS json
  LANGUAGE sql
  IMMUTABLE
-AS $hathi$
-  select case
-    when json_typeof(had) = 'array' and json_typeof(given) = 'array' then (had::jsonb || given::jsonb)::json
-    else given
-  end;
-$hathi$;
+RETURN CASE WHEN ((json_typeof(had) = 'array'::text) AND (json_typeof(given) = 'array'::text)) THEN (((had)::jsonb || (given)::jsonb))::json ELSE given END;
 
-create function graphile_worker._hathi_missing(asked bigint[], done bigint[])
- RETURNS bigint[]
+create function graphile_worker._hathi_missing(pool_id text, asked bigint[], done bigint[], OUT lost bigint[], OUT held bigint[])
+ RETURNS record
  LANGUAGE plpgsql
- IMMUTABLE
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 begin
   if cardinality(asked) = cardinality(done) then
-    return null;
+    return;
   end if;
-  return array(select id from unnest(asked) as id where id <> all (coalesce(done, '{}')));
+  asked := array(select id from unnest(asked) as id where id <> all (coalesce(done, '{}')));
+  select array_agg(job.id) into held from graphile_worker._private_jobs as job where job.id = any (asked) and job.locked_by = pool_id;
+  lost := nullif(array(select id from unnest(asked) as id where id <> all (coalesce(held, '{}'))), '{}');
 end;
+$hathi$;
+
+create function graphile_worker._hathi_next_due(task_ids integer[], forbidden text[], accepted text[], instant timestamp with time zone, levels smallint[], head_run_ats timestamp with time zone[], head_ids bigint[])
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  due timestamptz;
+  level integer := -32769;
+  found_due timestamptz;
+begin
+  select min(first.run_at) into due
+  from unnest(levels, head_run_ats, head_ids) as level (priority, run_at, id)
+  cross join unnest(task_ids) as task (id)
+  cross join lateral (
+    select job.run_at
+    from graphile_worker._private_jobs as job
+    where job.locked_at is null
+      and job.attempts < job.max_attempts
+      and job.job_queue_id is null
+      and job.task_id = task.id
+      and job.priority = level.priority
+      and (job.run_at, job.id) > (level.run_at, level.id)
+      and (forbidden is null or (job.flags ?| forbidden) is not true)
+      and (accepted is null or (job.flags ?| accepted) is true)
+    order by job.run_at, job.id
+    limit 1
+  ) as first;
+
+  -- In queues: if the nearest are all of tasks that we lack, when the last of them falls due.
+  loop
+    select job.priority into level
+    from graphile_worker._private_jobs as job
+    where job.is_available and job.job_queue_id is not null and job.priority > level
+    order by job.priority
+    limit 1;
+    exit when not found;
+    select coalesce(min(head.run_at) filter (where head.task_id = any (task_ids)), max(head.run_at)) into found_due
+    from (
+      select job.run_at, job.task_id
+      from graphile_worker._private_jobs as job
+      where job.is_available and job.job_queue_id is not null and job.priority = level and job.run_at > instant
+      order by job.run_at, job.id
+      limit 64
+    ) as head;
+    due := least(due, found_due);
+  end loop;
+  return due;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_probation(deaths integer)
+ RETURNS interval
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select least(interval '4 seconds' * 2 ^ greatest(0, least(deaths, 10) - 1), interval '1 minute');
 $hathi$;
 
 create function graphile_worker._hathi_queue_id(wanted text)
  RETURNS integer
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 declare
   found_id integer;
@@ -988,7 +1846,7 @@ begin
     return null;
   end if;
   loop
-    select id into found_id from graphile_worker._private_job_queues where queue_name = wanted;
+    select id into found_id from graphile_worker._private_job_queues where queue_name = wanted for key share;
     if found then
       return found_id;
     end if;
@@ -1000,126 +1858,343 @@ begin
 end;
 $hathi$;
 
-create function graphile_worker._hathi_recover_jobs(worker_ids text[], delay interval, max_crashes integer, kept bigint[])
- RETURNS TABLE(job_id bigint, worker_id text, is_suspect boolean)
+create function graphile_worker._hathi_read_rollup(reader text, max_age_ms integer, warn_after_s double precision, cap integer, max_tasks integer, max_pages integer)
+ RETURNS TABLE(data jsonb, age_ms double precision, read_in_ms double precision, to_report jsonb)
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  rollup graphile_worker._hathi_rollup;
+  readers integer;
+  offending text[];
+begin
+  insert into graphile_worker._hathi_rollup_readers as known (reader, read_at) values (_hathi_read_rollup.reader, now())
+  on conflict on constraint _hathi_rollup_readers_pkey do update set read_at = now();
+  select count(*) into readers from graphile_worker._hathi_rollup_readers as known where known.read_at > now() - interval '10 minutes';
+
+  select * into rollup from graphile_worker._hathi_rollup as only_row where only_row.due_at <= now() for update skip locked;
+  if found then
+    delete from graphile_worker._hathi_rollup_readers as known where known.read_at <= now() - interval '10 minutes';
+    rollup.data := graphile_worker._hathi_collect_rollup(cap, max_tasks, max_pages);
+    select coalesce(jsonb_agg(holder), '[]'), array_agg(holder ->> 'what') into to_report, offending
+    from jsonb_array_elements(rollup.data -> 'holders') as holder
+    where coalesce((holder ->> 'seconds')::float8, (holder ->> 'transactions')::float8 / 100) >= warn_after_s;
+    select coalesce(jsonb_agg(holder), '[]') into to_report
+    from jsonb_array_elements(to_report) as holder
+    where (holder ->> 'what') <> all (rollup.warned);
+    update graphile_worker._hathi_rollup as only_row
+    set data = rollup.data, refreshes = only_row.refreshes + 1, warned = coalesce(offending, '{}'), refreshed_at = now(),
+      due_at = now() + greatest(max_age_ms * interval '1 millisecond', 100 * (clock_timestamp() - now()));
+    rollup.refreshed_at := now();
+  else
+    select * into rollup from graphile_worker._hathi_rollup;
+    to_report := '[]';
+  end if;
+
+  data := rollup.data;
+  age_ms := extract(epoch from now() - rollup.refreshed_at) * 1000;
+  read_in_ms := greatest(max_age_ms, readers * 1000);
+  return next;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_record_times(counted jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+begin
+  perform graphile_worker._hathi_add_times((
+    select array_agg(row(
+      'minute', date_trunc('minute', now(), 'UTC'), each.task, each.waits, each.runs, each.succeeded, each.failed, each.permanently_failed
+    )::graphile_worker._hathi_job_times)
+    from jsonb_to_recordset(counted) as each (
+      task text, waits bigint[], runs bigint[], succeeded bigint, failed bigint, permanently_failed bigint
+    )
+  ));
+  -- One at a time: two would wait for each other's rows.
+  perform from graphile_worker._hathi_rollup for update skip locked;
+  if not found then
+    return;
+  end if;
+  perform graphile_worker._hathi_condense_times('minute', 'hour', interval '3 hours');
+  perform graphile_worker._hathi_condense_times('hour', 'day', interval '3 days');
+  delete from graphile_worker._hathi_job_times as times
+  where times.period = 'day' and times.starts_at < now() - interval '90 days';
+end;
+$hathi$;
+
+create function graphile_worker._hathi_recover_jobs(worker_ids text[], lost_ids text[], delay interval, max_crashes integer, with_backoff boolean, kept bigint[], pardoned bigint[])
+ RETURNS TABLE(job_id bigint, worker_id text, outcome text)
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 #variable_conflict use_column
 declare
   held bigint[];
-  owners text[];
-  suspects bigint[];
+  parked bigint[] := '{}';
+  can_park boolean;
+  queues_kept integer[];
 begin
-  -- The rows are locked first, so that a retirement that is under way is waited for and then seen.
-  select array_agg(job.id), array_agg(job.locked_by) into held, owners
+  select array_agg(job.id) into held
   from (
-    select id, locked_by
+    select id
     from graphile_worker._private_jobs
     where locked_by = any (worker_ids) and id <> all (kept)
     order by id
-    for update
+    for update skip locked
   ) as job;
 
   if held is not null then
-    -- Of what a worker held, it can have started as many as it has slots, in the order of its claims and one of each queue.
-    -- The rest waited in its buffer and is above suspicion.
-    insert into graphile_worker._hathi_job_crashes as crash (job_id, attempt, crashes)
-    select started.id, started.attempts, 1
-    from (
-      select head.id, head.attempts, head.locked_by,
+    can_park := max_crashes is not null and not with_backoff and exists (
+      select from graphile_worker._private_workers as heir
+      where heir.id <> all (worker_ids) and heir.metadata ? 'migration' and heir.last_heartbeat_at > now() - interval '5 minutes'
+    );
+
+    return query
+    with line as (
+      select job.id, job.attempts, job.locked_by, job.locked_at, job.job_queue_id,
+        job.locked_by = any (lost_ids) as is_proven,
+        exists (select from graphile_worker._private_job_retirements as retired where retired.id = job.id) as is_retired,
+        crash.job_id is not null as is_known,
+        coalesce(crash.deaths, 0) as deaths,
+        case when jsonb_typeof(worker.metadata -> 'concurrency') = 'number' then (worker.metadata ->> 'concurrency')::numeric end as slots,
+        coalesce(max_crashes is not null and worker.metadata ? 'concurrency' and not worker.metadata ? 'stopping', false)
+          and job.id <> all (pardoned) as may_accuse,
+        -- The loss of a line is noticed a little later than it happens.
+        greatest(worker.last_heartbeat_at, max(job.locked_at) over (partition by job.locked_by), line.lost_at - interval '3 seconds')
+          - job.locked_at as ran_for,
         row_number() over (
-          partition by head.locked_by order by head.locked_at, head.priority, head.run_at, head.id
-        ) as nth
-      from (
-        select job.*,
-          row_number() over (
-            partition by job.locked_by, coalesce(job.job_queue_id, -job.id)
-            order by job.locked_at, job.priority, job.run_at, job.id
-          ) as nth_of_queue
-        from graphile_worker._private_jobs as job
-        where job.id = any (held)
-      ) as head
-      where head.nth_of_queue = 1
-    ) as started
-    join graphile_worker._private_workers as worker on worker.id = started.locked_by
-    where started.nth <= case
-      when jsonb_typeof(worker.metadata -> 'concurrency') = 'number' then (worker.metadata ->> 'concurrency')::numeric
-    end
-    on conflict (job_id) do update set
-      attempt = excluded.attempt,
-      crashes = case when crash.attempt = excluded.attempt then crash.crashes + 1 else 1 end;
-
-    with guilty as (
-      delete from graphile_worker._hathi_job_crashes as crash
-      where crash.job_id = any (held) and crash.crashes >= max_crashes
-      returning crash.job_id
+          partition by job.locked_by, coalesce(job.job_queue_id, -job.id) order by job.locked_at, job.priority, job.run_at, job.id
+        ) as nth_of_queue,
+        row(job.locked_at, job.priority, job.run_at, job.id) as place
+      from graphile_worker._private_jobs as job
+      left join graphile_worker._private_workers as worker on worker.id = job.locked_by
+      left join graphile_worker._hathi_worker_lines as line on line.id = worker.id and job.locked_by = any (lost_ids)
+      left join graphile_worker._hathi_job_crashes as crash on crash.job_id = job.id and crash.attempt = job.attempts
+      where job.id = any (held)
+    ), ranked as (
+      select line.*,
+        line.nth_of_queue = 1 and (
+          line.slots is null
+          or line.slots >= row_number() over (partition by line.locked_by order by line.nth_of_queue > 1, not line.is_known, line.place)
+        ) as is_started,
+        line.is_known and line.ran_for <= graphile_worker._hathi_probation(line.deaths) as is_on_probation
+      from line
+    ), accused as (
+      select ranked.*,
+        ranked.is_started and ranked.may_accuse
+          and ranked.ran_for <= case when ranked.is_known then graphile_worker._hathi_probation(ranked.deaths) else interval '1 minute' end
+          and 1 = case
+            when bool_or(ranked.is_on_probation and ranked.is_started) over by_worker
+              then count(*) filter (where ranked.is_on_probation and ranked.is_started) over by_worker
+            else count(*) filter (where ranked.is_started) over by_worker
+          end
+          and (ranked.is_on_probation or not coalesce(bool_or(ranked.is_on_probation and ranked.is_started) over by_worker, false))
+          as is_sole -- null if nothing is known of the worker
+      from ranked
+      window by_worker as (partition by ranked.locked_by)
+    ), noted as (
+      insert into graphile_worker._hathi_job_crashes as crash (job_id, attempt, crashes, deaths, since, release_at)
+      select accused.id, accused.attempts, coalesce(accused.is_sole, false)::integer, 1, now(),
+        now() + case when accused.is_proven and not accused.is_known then interval '0' else delay end
+      from accused
+      where accused.is_started and not accused.is_retired and not with_backoff and max_crashes is not null
+        and accused.id <> all (pardoned)
+        and (accused.may_accuse or not accused.is_proven)
+      on conflict (job_id) do update set
+        attempt = excluded.attempt,
+        crashes = case when crash.attempt = excluded.attempt and excluded.crashes = 1 then crash.crashes + 1 else excluded.crashes end,
+        deaths = case when crash.attempt = excluded.attempt then crash.deaths + 1 else 1 end,
+        since = case when crash.attempt = excluded.attempt then crash.since else excluded.since end,
+        release_at = excluded.release_at
+      returning crash.job_id, crash.release_at,
+        crash.crashes > 0 and crash.crashes >= max_crashes + least(2 * max_crashes, greatest(0, 1 - crash.deaths + (
+          select count(*) from graphile_worker._hathi_former_workers as former where former.is_dead and former.left_at >= crash.since
+        ))) as is_guilty
+    ), judged as (
+      select accused.*,
+        coalesce(noted.is_guilty, false) as is_guilty,
+        can_park and noted.job_id is not null and not noted.is_guilty as is_parked,
+        with_backoff and accused.is_started and not accused.is_retired and accused.id <> all (pardoned) as has_failed,
+        case when accused.is_started and not accused.is_proven then delay when noted.release_at > now() then delay end as rest
+      from accused
+      left join noted on noted.job_id = accused.id
     )
-    select array_agg(guilty.job_id) into suspects from guilty;
-    delete from graphile_worker._hathi_job_crashes as crash
-    where not exists (select from graphile_worker._private_jobs as job where job.id = crash.job_id);
-
     update graphile_worker._private_jobs as job
     set
       attempts = case
-        when exists (select from graphile_worker._private_job_retirements as retired where retired.id = job.id)
-          then job.attempts
-        when job.id = any (suspects) then job.max_attempts
+        when judged.is_retired or judged.has_failed then job.attempts
+        when judged.is_guilty then job.max_attempts
         else greatest(0, job.attempts - 1)
       end,
-      run_at = greatest(job.run_at, now() + delay),
+      run_at = case
+        when judged.has_failed then greatest(now(), job.run_at) + exp(least(job.attempts, 10)) * interval '1 second'
+        when judged.is_parked or judged.rest is null or judged.rest = interval '0' then job.run_at
+        else greatest(job.run_at, now() + judged.rest)
+      end,
       last_error = case
-        when job.id = any (suspects) then format(
-          'The worker died while this job was running, %s times in a row. The job was failed for good, so that it '
-            || 'cannot take more workers down; find the cause, then reschedule it.', max_crashes)
-        else 'Job recovered after worker interruption'
+        when judged.is_guilty then format(
+          'WorkerCrashed: the worker died while this job was running alone under suspicion, %s times in a row. The job has failed permanently, so '
+            || 'that it cannot take more workers down; find the cause, then reschedule it.', max_crashes)
+        when judged.has_failed then 'WorkerCrashed: the worker died while this job was running.'
+        when judged.is_started then 'Job recovered after worker interruption'
+        else job.last_error
       end,
       updated_at = now(),
-      locked_by = null,
-      locked_at = null
-    where job.id = any (held);
+      locked_by = case when judged.is_parked then 'hathi-recovery' end,
+      locked_at = case when judged.is_parked then now() end
+    from judged
+    where job.id = judged.id
+    returning job.id, judged.locked_by,
+      case when judged.is_guilty then 'suspect' when judged.has_failed then 'failed' when judged.is_parked then 'parked' else 'recovered' end;
+
+    -- What failed permanently starts from nought if it is rescheduled.
+    delete from graphile_worker._hathi_job_crashes as crash
+    where not exists (select from graphile_worker._private_jobs as job where job.id = crash.job_id and job.attempts < job.max_attempts);
+    perform graphile_worker._hathi_bury_cancelled(held);
     perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || cardinality(held) || '}');
   end if;
 
+  queues_kept := array(
+    select job.job_queue_id
+    from graphile_worker._private_jobs as job
+    where job.locked_by = any (worker_ids) and job.job_queue_id is not null
+  );
   update graphile_worker._private_job_queues as queue
-  set locked_by = null, locked_at = null
-  where queue.locked_by = any (worker_ids)
-    and not exists (
-      select from graphile_worker._private_jobs as job
-      where job.id = any (kept) and job.job_queue_id = queue.id and job.locked_by = queue.locked_by
-    );
-
-  return query
-    select entry.id, entry.owner, coalesce(entry.id = any (suspects), false)
-    from unnest(held, owners) as entry (id, owner);
+  set locked_by = free.heir, locked_at = case when free.heir is not null then now() end
+  from (
+    select locked.id, (
+      select 'hathi-recovery'
+      from graphile_worker._hathi_job_crashes as crash
+      join graphile_worker._private_jobs as job on job.id = crash.job_id
+      where job.job_queue_id = locked.id and job.locked_by = 'hathi-recovery'
+      limit 1
+    ) as heir
+    from (
+      select theirs.id
+      from graphile_worker._private_job_queues as theirs
+      where theirs.locked_by = any (worker_ids) and theirs.id <> all (queues_kept)
+      order by theirs.id
+      for no key update skip locked
+    ) as locked
+  ) as free
+  where queue.id = free.id;
 end;
 $hathi$;
 
-create function graphile_worker._hathi_release_queues(pool_id text, queue_ids integer[], in_doubt boolean)
- RETURNS void
+create function graphile_worker._hathi_redact(payload json, patterns text[])
+ RETURNS json
  LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 begin
-  if queue_ids is null then
-    return;
+  if cardinality(patterns) = 0 then
+    return payload;
   end if;
+  return graphile_worker._hathi_redact_below(payload::jsonb, patterns)::json;
+exception when others then
+  -- Whatever cannot be read cannot be redacted, so it is not kept.
+  return null;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_redact_below(value jsonb, patterns text[])
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+begin
+  if jsonb_typeof(value) = 'object' then
+    return (
+      select coalesce(jsonb_object_agg(member.key, graphile_worker._hathi_redact_member(member.key, member.value, patterns)), '{}')
+      from jsonb_each(value) as member
+    );
+  elsif jsonb_typeof(value) = 'array' then
+    return (
+      select coalesce(
+        jsonb_agg(graphile_worker._hathi_redact_member((member.place - 1)::text, member.value, patterns) order by member.place), '[]'
+      )
+      from jsonb_array_elements(value) with ordinality as member (value, place)
+    );
+  end if;
+  return value;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_redact_member(key text, value jsonb, patterns text[])
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  pattern text;
+  head text;
+  below text[] := '{}';
+begin
+  foreach pattern in array patterns loop
+    if split_part(pattern, '.', 1) = '**' then
+      below := below || pattern;
+      pattern := substr(pattern, 4);
+    end if;
+    head := split_part(pattern, '.', 1);
+    continue when head not in (key, '*');
+    if head = pattern then
+      return '"[redacted]"';
+    end if;
+    below := below || substr(pattern, length(head) + 2);
+  end loop;
+  return graphile_worker._hathi_redact_below(value, below);
+end;
+$hathi$;
+
+create function graphile_worker._hathi_release_queues(pool_id text, queue_ids integer[], ended_ids bigint[], in_doubt boolean)
+ RETURNS integer[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  mine integer[];
+  kept integer[] := '{}';
+begin
+  if queue_ids is null then
+    return null;
+  end if;
+  select coalesce(array_agg(queue.id), '{}') into mine
+  from (
+    select id
+    from graphile_worker._private_job_queues
+    where id = any (queue_ids) and locked_by = pool_id
+    order by id
+    for no key update skip locked
+  ) as queue;
+  -- After the lock, which a claim of these queues would need, too.
   if in_doubt then
-    queue_ids := array(
-      select unnest(queue_ids)
-      except
+    kept := array(
       select job.job_queue_id
       from graphile_worker._private_jobs as job
-      where job.job_queue_id = any (queue_ids) and job.locked_by = pool_id
+      where job.job_queue_id = any (mine) and job.locked_by = pool_id and job.id <> all (ended_ids)
     );
   end if;
   update graphile_worker._private_job_queues
   set locked_by = null, locked_at = null
-  where id = any (queue_ids) and locked_by = pool_id;
+  where id = any (mine) and id <> all (kept);
+  if cardinality(mine) = cardinality(queue_ids) then
+    return null;
+  end if;
+  return nullif(array(
+    select id from graphile_worker._private_job_queues where id = any (queue_ids) and locked_by = pool_id and id <> all (mine)
+  ), '{}');
 end;
 $hathi$;
 
 create function graphile_worker._hathi_remember_worker()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 begin
   insert into graphile_worker._hathi_former_workers (id) values (old.id)
@@ -1128,54 +2203,544 @@ begin
 end;
 $hathi$;
 
-create function graphile_worker._hathi_return_jobs(pool_id text, job_ids bigint[], queue_ids integer[], delay interval, error_message text)
- RETURNS bigint[]
+create function graphile_worker._hathi_replace_job(identifier text, payload json, queue_name text, run_at timestamp with time zone, max_attempts integer, job_key text, priority integer, flags text[], job_key_mode text)
+ RETURNS graphile_worker._private_jobs
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  running bigint[];
+begin
+  select array_agg(job.id) into running
+  from (
+    select id from graphile_worker._private_jobs where key = _hathi_replace_job.job_key and locked_at is not null for update
+  ) as job;
+  if running is not null then
+    perform graphile_worker.cancel_jobs(running, 'Replaced by a new job with the key ' || quote_literal(_hathi_replace_job.job_key));
+  end if;
+  return graphile_worker.add_job(
+    identifier => _hathi_replace_job.identifier,
+    payload => _hathi_replace_job.payload,
+    queue_name => _hathi_replace_job.queue_name,
+    run_at => _hathi_replace_job.run_at,
+    max_attempts => _hathi_replace_job.max_attempts,
+    job_key => _hathi_replace_job.job_key,
+    priority => _hathi_replace_job.priority,
+    flags => _hathi_replace_job.flags,
+    job_key_mode => coalesce(_hathi_replace_job.job_key_mode, 'replace')
+  );
+end;
+$hathi$;
+
+create function graphile_worker._hathi_report_pauses(worker_names text[], clock timestamp with time zone)
+ RETURNS text
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select json_build_object(
+    'endsInMs', date_part('epoch', nullif(min(pause.until), 'infinity') - coalesce(clock, now())) * 1000,
+    'pauses', coalesce(json_agg(json_build_object(
+      'kind', pause.kind, 'name', nullif(pause.name, ''), 'queueId', queue.id, 'pausedAt', pause.paused_at,
+      'until', nullif(pause.until, 'infinity'), 'reason', pause.reason, 'pausedBy', pause.paused_by
+    ) order by pause.paused_at, pause.kind, pause.name), '[]')
+  )::text
+  from graphile_worker._hathi_pauses as pause
+  left join graphile_worker._private_job_queues as queue on pause.kind = 'queue' and queue.queue_name = pause.name
+  where pause.until > coalesce(clock, now()) and (pause.kind <> 'worker' or pause.name = any (worker_names));
+$hathi$;
+
+create function graphile_worker._hathi_return_jobs(pool_id text, job_ids bigint[], queue_ids integer[], ended_ids bigint[], has_started boolean, delay interval, error_message text, OUT lost bigint[], OUT held bigint[], OUT held_queues integer[])
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_tidscan TO 'on'
+ SET enable_nestloop TO 'on'
  SET enable_seqscan TO 'off'
  SET enable_bitmapscan TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
 AS $hathi$
 declare
-  ours bigint[];
-  missing bigint[];
+  mine bigint[];
+  retired bigint[];
 begin
-  select array_agg(job.id) into ours
+  select array_agg(job.id) into mine
   from (
     select id
     from graphile_worker._private_jobs
     where id = any (job_ids) and locked_by = pool_id
     order by id
-    for update
+    for update skip locked
   ) as job;
+  -- After the lock, so that a retirement that has just been committed is seen.
+  select array_agg(retirement.id) into retired
+  from graphile_worker._private_job_retirements as retirement
+  where retirement.id = any (mine);
+
+  if retired is not null and not has_started then
+    update graphile_worker._hathi_job_cancellations
+    set outcome = 'cancelled', settled_at = now()
+    where job_id = any (retired) and outcome is null;
+    delete from graphile_worker._private_jobs where id = any (retired);
+    delete from graphile_worker._private_job_retirements where id = any (retired);
+  end if;
   update graphile_worker._private_jobs as job
   set
-    attempts = case
-      when exists (select from graphile_worker._private_job_retirements as retired where retired.id = job.id) then job.attempts
-      else greatest(0, job.attempts - 1)
-    end,
+    attempts = case when job.id = any (retired) then job.attempts else greatest(0, job.attempts - 1) end,
     run_at = case when delay is null then job.run_at else greatest(job.run_at, now() + delay) end,
     last_error = coalesce(error_message, job.last_error),
     locked_by = null,
     locked_at = null
-  where job.id = any (ours);
-  missing := graphile_worker._hathi_missing(job_ids, ours);
-  perform graphile_worker._hathi_release_queues(pool_id, queue_ids, missing is not null);
-  if ours is not null then
-    perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || cardinality(ours) || '}');
+  where job.id = any (mine);
+  if retired is not null then
+    perform graphile_worker._hathi_bury_cancelled(retired);
   end if;
-  return missing;
+
+  select missing.lost, missing.held into lost, held from graphile_worker._hathi_missing(pool_id, job_ids, mine) as missing;
+  -- A queue is not released before all its jobs are back in line, or later ones would overtake them.
+  if held is not null and queue_ids is not null then
+    queue_ids := array(
+      select unnest(queue_ids)
+      except
+      select job.job_queue_id from graphile_worker._private_jobs as job where job.id = any (held)
+    );
+  end if;
+  held_queues := graphile_worker._hathi_release_queues(pool_id, queue_ids, ended_ids, lost is not null);
+  if mine is not null then
+    perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || cardinality(mine) || '}');
+  end if;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_rule_jobs(pool_id text, job_ids bigint[], tries integer[], rulings text[], errors text[], payloads text[], delays double precision[], run_ats timestamp with time zone[], caps integer[], tokens text[], queue_ids integer[], ended_ids bigint[], in_doubt boolean, OUT lost bigint[], OUT held bigint[], OUT held_queues integer[], OUT refused bigint[], OUT cancelled bigint[])
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_tidscan TO 'on'
+ SET enable_hashjoin TO 'on'
+ SET enable_nestloop TO 'off'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $hathi$
+declare
+  mine bigint[];
+  attempts_of smallint[];
+  max_attempts_of smallint[];
+  retired bigint[];
+  ours bigint[];
+  snoozed bigint[];
+  ended bigint[];
+begin
+  select array_agg(job.id), array_agg(job.attempts), array_agg(job.max_attempts) into mine, attempts_of, max_attempts_of
+  from (
+    select id, attempts, max_attempts
+    from graphile_worker._private_jobs
+    where id = any (job_ids) and locked_by = pool_id
+    order by id
+    for update skip locked
+  ) as job;
+  -- After the lock, so that a retirement that has just been committed is seen.
+  select array_agg(retirement.id) into retired
+  from graphile_worker._private_job_retirements as retirement
+  where retirement.id = any (mine);
+  select array_agg(job.id) into ours
+  from unnest(mine, attempts_of, max_attempts_of) as job (id, attempts, max_attempts)
+  join unnest(job_ids, tries, tokens) as outcome (id, attempt, token) on outcome.id = job.id
+  where (job.attempts = outcome.attempt or job.attempts = job.max_attempts and (not in_doubt or job.id = any (retired)))
+    and not (
+      in_doubt
+      and exists (
+        select from graphile_worker._hathi_job_snoozes as snooze where snooze.job_id = job.id and snooze.token = outcome.token
+      )
+    );
+
+  if 'cancel' = any (rulings) then
+    select array_agg(own.id) into ended
+    from unnest(job_ids, rulings) as outcome (id, ruling)
+    join unnest(ours) as own (id) on own.id = outcome.id
+    where outcome.ruling = 'cancel';
+    insert into graphile_worker._hathi_job_cancellations as entry
+      (job_id, task_identifier, reason, cancelled_by, outcome, settled_at)
+    select job.id, (select task.identifier from graphile_worker._private_tasks as task where task.id = job.task_id),
+      outcome.error, pool_id, 'cancelled', now()
+    from graphile_worker._private_jobs as job
+    join unnest(job_ids, errors) as outcome (id, error) on outcome.id = job.id
+    where job.id = any (ended)
+    on conflict (job_id) do update set outcome = 'cancelled', settled_at = now();
+    delete from graphile_worker._private_jobs where id = any (ended);
+    delete from graphile_worker._private_job_retirements where id = any (ended);
+  end if;
+
+  if 'snooze' = any (rulings) then
+    with counted as (
+      insert into graphile_worker._hathi_job_snoozes as snooze (job_id, snoozes, token)
+      select own.id, 1, outcome.token
+      from unnest(job_ids, rulings, tokens, caps) as outcome (id, ruling, token, cap)
+      join unnest(ours) as own (id) on own.id = outcome.id
+      where outcome.ruling = 'snooze' and (retired is null or own.id <> all (retired))
+        and coalesce((select earlier.snoozes from graphile_worker._hathi_job_snoozes as earlier where earlier.job_id = own.id), 0)
+          < coalesce(outcome.cap, 2147483647)
+      on conflict (job_id) do update set snoozes = snooze.snoozes + 1, snoozed_at = now(), token = excluded.token
+      returning snooze.job_id
+    )
+    select array_agg(counted.job_id) into snoozed from counted;
+    -- With what an earlier try may have refused.
+    select array_agg(outcome.id) into refused
+    from unnest(job_ids, rulings, tokens, caps) as outcome (id, ruling, token, cap)
+    left join unnest(ours) as own (id) on own.id = outcome.id
+    left join unnest(snoozed) as put_off (id) on put_off.id = outcome.id
+    where outcome.ruling = 'snooze' and put_off.id is null
+      and (
+        own.id is not null
+        or in_doubt and exists (
+          select from graphile_worker._hathi_job_snoozes as snooze
+          where snooze.job_id = outcome.id and snooze.token <> outcome.token and snooze.snoozes >= outcome.cap
+        )
+      );
+  end if;
+
+  update graphile_worker._private_jobs as job
+  set
+    attempts = case
+      when put_off.id is not null then greatest(0, job.attempts - 1)
+      when outcome.ruling = 'give-up' then job.max_attempts
+      else job.attempts
+    end,
+    run_at = case
+      when put_off.id is not null then coalesce(outcome.run_at, now() + outcome.delay * interval '1 millisecond')
+      when outcome.ruling = 'snooze' then greatest(now(), job.run_at) + exp(least(job.attempts, 10)) * interval '1 second'
+      else greatest(now(), job.run_at) + coalesce(outcome.delay, 0) * interval '1 millisecond'
+    end,
+    last_error = case when put_off.id is not null then job.last_error else outcome.error end,
+    payload = coalesce(outcome.payload::json, job.payload),
+    updated_at = now(),
+    locked_by = null,
+    locked_at = null
+  from unnest(job_ids, rulings, errors, payloads, delays, run_ats)
+    as outcome (id, ruling, error, payload, delay, run_at)
+  left join unnest(snoozed) as put_off (id) on put_off.id = outcome.id
+  where job.id = outcome.id and job.id = any (ours) and outcome.ruling <> 'cancel';
+  if retired is not null then
+    cancelled := graphile_worker._hathi_bury_cancelled(retired);
+  end if;
+  if in_doubt then
+    cancelled := cancelled || graphile_worker._hathi_cancelled_before(job_ids);
+  end if;
+
+  select missing.lost, missing.held into lost, held from graphile_worker._hathi_missing(pool_id, job_ids, ours) as missing;
+  -- What we have locked is not held by others: it is on another attempt.
+  if held && mine then
+    lost := lost || array(select id from unnest(held) as id where id = any (mine));
+    held := nullif(array(select id from unnest(held) as id where id <> all (mine)), '{}');
+  end if;
+  held_queues := graphile_worker._hathi_release_queues(pool_id, queue_ids, ended_ids, lost is not null);
+end;
+$hathi$;
+
+create function graphile_worker._hathi_rule_jobs_kept(pool_id text, job_ids bigint[], tries integer[], rulings text[], errors text[], payloads text[], delays double precision[], run_ats timestamp with time zone[], caps integer[], tokens text[], queue_ids integer[], ended_ids bigint[], in_doubt boolean, runs integer[], classes text[], fingerprints text[], kept_tasks integer[], kept_as text[], kept_days integer[], are_awaited boolean[], redacted text[], OUT lost bigint[], OUT held bigint[], OUT held_queues integer[], OUT refused bigint[], OUT cancelled bigint[])
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_tidscan TO 'on'
+ SET enable_nestloop TO 'on'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $hathi$
+declare
+  before graphile_worker._private_jobs[];
+  mine bigint[] := '{}';
+  left_alone bigint[];
+begin
+  select array_agg(locked.job), coalesce(array_agg((locked.job).id), '{}') into before, mine
+  from (
+    select job
+    from graphile_worker._private_jobs as job
+    where job.id = any (job_ids) and job.locked_by = pool_id
+    order by job.id
+    for update skip locked
+  ) as locked;
+  if before is not null then
+    select written.lost, written.refused, written.cancelled into left_alone, refused, cancelled
+    from (
+      select array_agg(outcome.id) as ids, array_agg(outcome.attempt) as tries, array_agg(outcome.ruling) as rulings,
+        array_agg(outcome.error) as errors, array_agg(outcome.payload) as payloads, array_agg(outcome.delay) as delays,
+        array_agg(outcome.run_at) as run_ats, array_agg(outcome.cap) as caps, array_agg(outcome.token) as tokens
+      from unnest(job_ids, tries, rulings, errors, payloads, delays, run_ats, caps, tokens)
+        as outcome (id, attempt, ruling, error, payload, delay, run_at, cap, token)
+      where outcome.id = any (mine)
+    ) as ours,
+    graphile_worker._hathi_rule_jobs(
+      pool_id, ours.ids, ours.tries, ours.rulings, ours.errors, ours.payloads, ours.delays, ours.run_ats, ours.caps, ours.tokens, null, '{}',
+      in_doubt
+    ) as written;
+    if left_alone is not null then
+      before := array(select job from unnest(before) as job where job.id <> all (left_alone));
+    end if;
+    perform graphile_worker._hathi_keep_ended(
+      pool_id, before, job_ids, tries, rulings, errors, runs, classes, fingerprints, kept_tasks, kept_as, kept_days, are_awaited, redacted
+    );
+  end if;
+  if in_doubt then
+    cancelled := cancelled || graphile_worker._hathi_cancelled_before(job_ids);
+  end if;
+  select missing.lost, missing.held into lost, held from graphile_worker._hathi_missing(pool_id, job_ids, mine) as missing;
+  lost := nullif(coalesce(lost, '{}') || coalesce(left_alone, '{}'), '{}');
+  held_queues := graphile_worker._hathi_release_queues(pool_id, queue_ids, ended_ids, lost is not null);
+end;
+$hathi$;
+
+create function graphile_worker._hathi_scan_queues(task_ids integer[], wanted integer, per_queue integer, forbidden text[], accepted text[], instant timestamp with time zone, OUT rows tid[], OUT queue_ids integer[], OUT priorities smallint[], OUT run_ats timestamp with time zone[], OUT ids bigint[], OUT contended boolean)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  max_read integer := 5000;
+  has_read integer := 0;
+  level integer := -32769;
+  is_level_done boolean := true;
+  from_run_at timestamptz;
+  from_id bigint;
+  size integer;
+  piece record;
+  candidates integer[];
+  shares integer[];
+  known integer[] := '{}';
+  step record;
+begin
+  rows := '{}';
+  queue_ids := '{}';
+  priorities := '{}';
+  run_ats := '{}';
+  ids := '{}';
+  contended := false;
+
+  while cardinality(rows) < wanted and has_read < max_read loop
+    -- Paused queues may have any number of jobs waiting, so the second look is a visit to every queue.
+    if has_read > 0 and exists (select from graphile_worker._hathi_pauses as pause where pause.kind = 'queue') then
+      max_read := has_read + 1;
+    end if;
+    if is_level_done then
+      select job.priority, job.run_at, job.id - 1 into level, from_run_at, from_id
+      from graphile_worker._private_jobs as job
+      where job.is_available and job.job_queue_id is not null and job.priority > level
+      order by job.priority, job.run_at, job.id
+      limit 1;
+      exit when not found;
+      continue when from_run_at > instant;
+    end if;
+
+    size := greatest(2 * (wanted - cardinality(rows)), has_read, 100);
+    select
+      count(*) as count,
+      (array_agg(line.run_at))[count(*)] as last_run_at,
+      (array_agg(line.id))[count(*)] as last_id,
+      array_agg(line.job_queue_id) filter (where line.suits) as queue_ids
+    into piece
+    from (
+      select job.run_at, job.id, job.job_queue_id,
+        job.task_id = any (task_ids)
+          and (forbidden is null or (job.flags ?| forbidden) is not true)
+          and (accepted is null or (job.flags ?| accepted) is true) as suits
+      from graphile_worker._private_jobs as job
+      where job.is_available
+        and job.job_queue_id is not null
+        and job.priority = level
+        and job.run_at <= instant
+        and (job.run_at, job.id) > (from_run_at, from_id)
+      order by job.run_at, job.id
+      limit size
+    ) as line;
+    has_read := has_read + piece.count;
+    is_level_done := piece.count < size;
+    from_run_at := piece.last_run_at;
+    from_id := piece.last_id;
+
+    if has_read < max_read then
+      select coalesce(array_agg(met.queue_id order by met.nth), '{}'), array_agg(met.jobs order by met.nth) into candidates, shares
+      from (
+        select line.queue_id, count(*)::integer as jobs, min(line.nth) as nth
+        from unnest(piece.queue_ids) with ordinality as line (queue_id, nth)
+        group by line.queue_id
+        having line.queue_id <> all (known)
+      ) as met;
+    else
+      candidates := graphile_worker._hathi_walk_queues(task_ids, forbidden, accepted, instant, known);
+      shares := array_fill(1, array[cardinality(candidates)]);
+    end if;
+    continue when candidates = '{}';
+
+    known := known || candidates;
+    select * into step
+    from graphile_worker._hathi_lock_queues(
+      candidates, shares, wanted - cardinality(rows), per_queue, task_ids, forbidden, accepted, instant
+    );
+    rows := rows || step.rows;
+    queue_ids := queue_ids || step.queue_ids;
+    priorities := priorities || step.priorities;
+    run_ats := run_ats || step.run_ats;
+    ids := ids || step.ids;
+    contended := contended or step.contended;
+  end loop;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_scan_tasks(task_ids integer[], wanted integer, forbidden text[], accepted text[], instant timestamp with time zone, mark_priorities smallint[], mark_run_ats timestamp with time zone[], mark_ids bigint[], OUT rows tid[], OUT run_ats timestamp with time zone[], OUT ids bigint[], OUT levels smallint[], OUT level_ends integer[], OUT head_run_ats timestamp with time zone[], OUT head_ids bigint[], OUT next_due timestamp with time zone)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  tasks constant integer := cardinality(task_ids);
+  is_marked constant boolean := cardinality(mark_priorities) > 0;
+  level integer := -32769;
+  head record;
+  piece record;
+  room integer := wanted;
+  share integer;
+begin
+  rows := '{}';
+  run_ats := '{}';
+  ids := '{}';
+  levels := '{}';
+  level_ends := '{}';
+  head_run_ats := '{}';
+  head_ids := '{}';
+
+  while room > 0 loop
+    if is_marked then
+      select mark.priority, mark.run_at, mark.id into head
+      from unnest(mark_priorities, mark_run_ats, mark_ids) as mark (priority, run_at, id)
+      where mark.priority > level
+      order by mark.priority
+      limit 1;
+      exit when not found;
+    else
+      select first.priority, first.run_at, first.id - 1 as id into head
+      from unnest(task_ids) as task (id)
+      cross join lateral (
+        select job.priority, job.run_at, job.id
+        from graphile_worker._private_jobs as job
+        where job.locked_at is null
+          and job.attempts < job.max_attempts
+          and job.job_queue_id is null
+          and job.task_id = task.id
+          and job.priority > level
+          and (forbidden is null or (job.flags ?| forbidden) is not true)
+          and (accepted is null or (job.flags ?| accepted) is true)
+        order by job.priority, job.run_at, job.id
+        limit 1
+      ) as first
+      order by first.priority, first.run_at, first.id
+      limit 1;
+      exit when not found;
+    end if;
+    level := head.priority;
+    if head.run_at > instant then
+      next_due := least(next_due, head.run_at);
+      continue;
+    end if;
+    levels := levels || head.priority;
+    head_run_ats := head_run_ats || head.run_at;
+    head_ids := head_ids || head.id;
+
+    share := least(room, greatest(3 * room / (2 * tasks), 2));
+    loop
+      with line as materialized (
+        select task.id as task_id, job.tid, job.run_at, job.id
+        from unnest(task_ids) as task (id)
+        cross join lateral (
+          select candidate.ctid as tid, candidate.run_at, candidate.id
+          from graphile_worker._private_jobs as candidate
+          where candidate.locked_at is null
+            and candidate.attempts < candidate.max_attempts
+            and candidate.job_queue_id is null
+            and candidate.task_id = task.id
+            and candidate.priority = level
+            and candidate.run_at <= instant
+            and (candidate.run_at, candidate.id) > (head.run_at, head.id)
+            and (forbidden is null or (candidate.flags ?| forbidden) is not true)
+            and (accepted is null or (candidate.flags ?| accepted) is true)
+          order by candidate.run_at, candidate.id
+          limit share
+          for update skip locked
+        ) as job
+      ), cut as (
+        -- The nearest end of a share that was used up. The share of a single task is all there is room for.
+        select ended.run_at, ended.id
+        from (
+          select
+            (array_agg(line.run_at order by line.run_at, line.id))[share] as run_at,
+            (array_agg(line.id order by line.run_at, line.id))[share] as id
+          from line
+          where tasks > 1
+          group by line.task_id
+          having count(*) = share
+        ) as ended
+        order by ended.run_at, ended.id
+        limit 1
+      )
+      select array_agg(next.tid) as rows, array_agg(next.run_at) as run_ats, array_agg(next.id) as ids,
+        (select cut.run_at from cut) as cut_run_at, (select cut.id from cut) as cut_id
+      into piece
+      from (
+        select line.tid, line.run_at, line.id
+        from line
+        where not exists (select from cut where (line.run_at, line.id) > (cut.run_at, cut.id))
+        order by line.run_at, line.id
+        limit room
+      ) as next;
+
+      rows := rows || piece.rows;
+      run_ats := run_ats || piece.run_ats;
+      ids := ids || piece.ids;
+      room := wanted - cardinality(rows);
+      exit when room <= 0 or piece.cut_id is null;
+      head.run_at := piece.cut_run_at;
+      head.id := piece.cut_id;
+      share := least(room, share * 4);
+    end loop;
+    level_ends := level_ends || cardinality(rows);
+  end loop;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_take_queue_row(wanted text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '200ms'
+AS $hathi$
+begin
+  insert into graphile_worker._private_job_queues (queue_name)
+  select wanted
+  where not exists (select from graphile_worker._private_job_queues as queue where queue.queue_name = wanted)
+  on conflict do nothing;
+  perform 1 from graphile_worker._private_job_queues as queue where queue.queue_name = wanted for no key update;
+  return true;
+exception when lock_not_available then
+  return false;
 end;
 $hathi$;
 
 create function graphile_worker._hathi_task_id(wanted text)
  RETURNS integer
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 declare
   found_id integer;
 begin
   loop
-    select id into found_id from graphile_worker._private_tasks where identifier = wanted;
+    select id into found_id from graphile_worker._private_tasks where identifier = wanted for key share;
     if found then
       return found_id;
     end if;
@@ -1187,22 +2752,299 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_tell_ended(ids bigint[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+begin
+  perform pg_notify('hathi:ended', case when cardinality(ids) <= 300 then array_to_json(ids)::text else '[]' end);
+end;
+$hathi$;
+
+create function graphile_worker._hathi_tend_history(days integer[])
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select graphile_worker._hathi_tend_history_on(days, (now() at time zone 'utc')::date)
+$hathi$;
+
+create function graphile_worker._hathi_tend_history_on(days integer[], today date)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
+AS $hathi$
+declare
+  batches constant oid := (select typrelid from pg_type where oid = pg_typeof(null::graphile_worker._hathi_history_batches));
+  attempts constant oid := (select typrelid from pg_type where oid = pg_typeof(null::graphile_worker._hathi_history_attempts));
+  home constant text := (select relnamespace::regnamespace::text from pg_class where oid = batches);
+  stem text;
+  part text;
+  expired oid;
+  parent oid;
+  day date;
+begin
+  if not pg_try_advisory_xact_lock(19, batches::integer) then
+    return false;
+  end if;
+  foreach parent in array array[batches, attempts] loop
+    stem := (select relname from pg_class where oid = parent);
+    for day in
+      select distinct today + 1 + kept + ahead from unnest(days) as kept, generate_series(0, 2) as ahead where kept between 0 and 36500
+      except
+      select graphile_worker._hathi_unplaced_days(stem)
+    loop
+      part := stem || '_' || to_char(day, 'YYYYMMDD');
+      continue when exists (
+        select from pg_class where relname = part and relnamespace = (select relnamespace from pg_class where oid = parent)
+      );
+      begin
+        execute format('create table %s.%I (like %s including all)', home, part, parent::regclass);
+        execute format('alter table %s.%I enable row level security', home, part);
+        execute format(
+          'alter table %1$s attach partition %2$s.%3$I for values from (%4$L) to (%5$L)', parent::regclass, home, part, day, day + 1
+        );
+        return true;
+      exception when lock_not_available or deadlock_detected or check_violation then
+        -- Somebody reads for long, or a row of that day has just gone to the default partition.
+        null;
+      end;
+    end loop;
+    execute format('delete from %s.%I where expires_on <= %L', home, stem || '_rest', today);
+  end loop;
+  select class.oid into expired
+  from pg_inherits
+  join pg_class as class on class.oid = inhrelid
+  where inhparent in (batches, attempts) and class.relname ~ '_[0-9]{8}$' and to_date(right(class.relname, 8), 'YYYYMMDD') <= today
+  order by right(class.relname, 8)
+  limit 1;
+  if expired is null then
+    return false;
+  end if;
+  execute format('drop table %s', expired::regclass);
+  return true;
+exception when lock_not_available or deadlock_detected then
+  return false;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_tend_parked()
+ RETURNS double precision
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  late record;
+begin
+  if not exists (select from graphile_worker._hathi_job_crashes) then
+    return null;
+  end if;
+  for late in
+    select job.id, job.job_queue_id
+    from graphile_worker._hathi_job_crashes as crash
+    join graphile_worker._private_jobs as job on job.id = crash.job_id
+    join graphile_worker._private_tasks as task on task.id = job.task_id
+    where job.locked_by = 'hathi-recovery'
+      and (
+        crash.release_at < now() - interval '10 minutes'
+        or job.attempts >= job.max_attempts
+        or crash.release_at <= now() and not exists (
+          select from graphile_worker._private_workers as worker
+          where worker.metadata -> 'tasks' ? task.identifier and worker.last_heartbeat_at > now() - interval '5 minutes'
+        )
+      )
+    order by job.id
+    for update of job skip locked
+  loop
+    if late.job_queue_id is not null then
+      perform 1 from graphile_worker._private_job_queues as queue
+      where queue.id = late.job_queue_id and queue.locked_by = 'hathi-recovery'
+      for no key update skip locked;
+      continue when not found;
+      update graphile_worker._private_job_queues as queue set locked_by = null, locked_at = null where queue.id = late.job_queue_id;
+    end if;
+    update graphile_worker._private_jobs as job set locked_by = null, locked_at = null where job.id = late.id;
+    perform graphile_worker._hathi_bury_cancelled(array[late.id]);
+    perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":1}');
+  end loop;
+  return (
+    select date_part('epoch', min(crash.release_at) - now()) * 1000
+    from graphile_worker._hathi_job_crashes as crash
+    join graphile_worker._private_jobs as job on job.id = crash.job_id
+    where job.locked_by = 'hathi-recovery'
+  );
+end;
+$hathi$;
+
+create function graphile_worker._hathi_tidy_control()
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+begin
+  perform graphile_worker._hathi_bury_cancelled(
+    array(select job_id from graphile_worker._hathi_job_cancellations where outcome is null)
+  );
+  update graphile_worker._hathi_job_cancellations as entry
+  set outcome = 'ended', settled_at = now()
+  where entry.outcome is null
+    and not exists (select from graphile_worker._private_jobs as job where job.id = entry.job_id);
+  delete from graphile_worker._hathi_job_cancellations as entry
+  where entry.cancelled_at < now() - interval '7 days' and entry.outcome is not null;
+  delete from graphile_worker._hathi_job_snoozes as snooze
+  where not exists (select from graphile_worker._private_jobs as job where job.id = snooze.job_id);
+  delete from graphile_worker._hathi_job_overruns as overrun where overrun.overran_at < now() - interval '7 days';
+end;
+$hathi$;
+
+create function graphile_worker._hathi_unpaused_tasks(worker_names text[], task_ids integer[], clock timestamp with time zone)
+ RETURNS integer[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  instant constant timestamptz := coalesce(clock, now());
+begin
+  perform 1
+  from graphile_worker._hathi_pauses as pause
+  left join graphile_worker._private_job_queues as queue on pause.kind = 'queue' and queue.queue_name = pause.name
+  where pause.until <= instant or (queue.id is not null and queue.locked_at is distinct from 'infinity');
+  if found then
+    perform graphile_worker._hathi_align_pauses(instant);
+  end if;
+
+  perform 1
+  from graphile_worker._hathi_pauses as pause
+  where pause.until > instant and (pause.kind = 'all' or (pause.kind = 'worker' and pause.name = any (worker_names)));
+  if found then
+    return '{}';
+  end if;
+  return array(
+    select id
+    from unnest(task_ids) with ordinality as known (id, nth)
+    where id not in (
+      select task.id
+      from graphile_worker._hathi_pauses as pause
+      join graphile_worker._private_tasks as task on task.identifier = pause.name
+      where pause.kind = 'task' and pause.until > instant
+    )
+    order by nth
+  );
+end;
+$hathi$;
+
+create function graphile_worker._hathi_unplaced_days(stem text)
+ RETURNS SETOF date
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select expires_on from graphile_worker._hathi_history_batches_rest where stem = '_hathi_history_batches'
+  union
+  select expires_on from graphile_worker._hathi_history_attempts_rest where stem = '_hathi_history_attempts'
+$hathi$;
+
+create function graphile_worker._hathi_vacuum_holders()
+ RETURNS TABLE(kind text, name text, seconds double precision, transactions integer, what text, remedy text)
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select * from (
+    select 'session' as kind, activity.pid::text as name,
+      extract(epoch from clock_timestamp() - activity.xact_start)::float8 as seconds,
+      greatest(age(activity.backend_xmin), age(activity.backend_xid)) as transactions,
+      format('process %s of %s (%s)', activity.pid, coalesce(activity.usename, '?'),
+        concat_ws(', ', nullif(activity.application_name, ''), activity.state)) as what,
+      format('select pg_terminate_backend(%s)', activity.pid) as remedy
+    from pg_stat_activity as activity
+    where activity.datname = current_database() and activity.pid <> pg_backend_pid() and activity.xact_start is not null
+      and (activity.backend_xmin is not null or activity.backend_xid is not null)
+      and activity.backend_type <> 'autovacuum worker' and activity.query !~* '^vacuum'
+    union all
+    select 'prepared', prepared.gid, extract(epoch from clock_timestamp() - prepared.prepared)::float8, age(prepared.transaction),
+      format('prepared transaction %L of %s', prepared.gid, prepared.owner), format('rollback prepared %L', prepared.gid)
+    from pg_prepared_xacts as prepared
+    where prepared.database = current_database()
+    union all
+    select 'slot', slot.slot_name::text, null, age(slot.xmin),
+      format('replication slot %s (%s)', slot.slot_name, case when slot.active then 'active' else 'inactive' end),
+      case when slot.active then 'end long queries on its standby, or set hot_standby_feedback = off there'
+        else format('select pg_drop_replication_slot(%L)', slot.slot_name) end
+    from pg_replication_slots as slot
+    where slot.xmin is not null
+    union all
+    select 'standby', coalesce(nullif(standby.application_name, ''), standby.pid::text), null, age(standby.backend_xmin),
+      format('standby %s', coalesce(nullif(standby.application_name, ''), standby.client_addr::text)),
+      'end long queries on that standby, or set hot_standby_feedback = off there'
+    from pg_stat_replication as standby
+    where standby.backend_xmin is not null
+  ) as holder
+  order by holder.transactions desc nulls last, holder.seconds desc nulls last;
+$hathi$;
+
+create function graphile_worker._hathi_walk_queues(task_ids integer[], forbidden text[], accepted text[], instant timestamp with time zone, known integer[])
+ RETURNS integer[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+begin
+  return array(
+    with recursive walk (queue_id) as (
+      select -1
+      union all
+      select (
+        select job.job_queue_id
+        from graphile_worker._private_jobs as job
+        where job.is_available and job.job_queue_id > walk.queue_id
+        order by job.job_queue_id
+        limit 1
+      )
+      from walk
+      where walk.queue_id is not null
+    )
+    select queue.id
+    from walk
+    join graphile_worker._private_job_queues as queue on queue.id = walk.queue_id
+    cross join lateral (
+      select job.priority, job.run_at, job.id
+      from graphile_worker._private_jobs as job
+      where job.is_available
+        and job.job_queue_id = queue.id
+        and job.run_at <= instant
+        and job.task_id = any (task_ids)
+        and (forbidden is null or (job.flags ?| forbidden) is not true)
+        and (accepted is null or (job.flags ?| accepted) is true)
+      order by job.priority, job.run_at, job.id
+      limit 1
+    ) as first
+    where queue.is_available and queue.id <> all (known)
+    order by first.priority, first.run_at, first.id
+  );
+end;
+$hathi$;
+
 create function graphile_worker._hathi_watch_lines(grace interval)
  RETURNS double precision
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 declare
   line record;
   first_lost timestamptz;
 begin
-  for line in select id, lost_at from graphile_worker._hathi_worker_lines order by id loop
-    if pg_try_advisory_xact_lock_shared(graphile_worker._hathi_line_key(line.id)) then
-      if line.lost_at is null then
-        update graphile_worker._hathi_worker_lines set lost_at = now() where id = line.id and lost_at is null;
+  for line in select id, key, lost_at from graphile_worker._hathi_worker_lines order by id loop
+    if pg_try_advisory_xact_lock_shared(line.key) then
+      if line.lost_at is null or line.lost_at > now() then
+        line.lost_at := now();
+        update graphile_worker._hathi_worker_lines set lost_at = now() where id = line.id and key = line.key;
       end if;
-      first_lost := least(first_lost, coalesce(line.lost_at, now()));
+      first_lost := least(first_lost, line.lost_at);
     elsif line.lost_at is not null then
-      update graphile_worker._hathi_worker_lines set lost_at = null where id = line.id;
+      update graphile_worker._hathi_worker_lines set lost_at = null where id = line.id and key = line.key;
     end if;
   end loop;
   return date_part('epoch', first_lost + grace - now()) * 1000;
@@ -1212,6 +3054,7 @@ $hathi$;
 create function graphile_worker.add_job(identifier text, payload json DEFAULT NULL::json, queue_name text DEFAULT NULL::text, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, max_attempts integer DEFAULT NULL::integer, job_key text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, flags text[] DEFAULT NULL::text[], job_key_mode text DEFAULT 'replace'::text)
  RETURNS graphile_worker._private_jobs
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 #variable_conflict use_column
 declare
@@ -1222,10 +3065,11 @@ begin
     or length(add_job.queue_name) > 128
     or length(add_job.job_key) > 512
     or length(add_job.job_key) < 1
-    or add_job.max_attempts < 1
+    or add_job.max_attempts not between 1 and 32767
+    or add_job.priority not between -32768 and 32767
   then
     perform graphile_worker._hathi_check_spec(
-      add_job.identifier, add_job.queue_name, add_job.job_key, add_job.max_attempts
+      add_job.identifier, add_job.queue_name, add_job.job_key, add_job.max_attempts, add_job.priority
     );
   end if;
 
@@ -1244,7 +3088,7 @@ begin
     values (
       case when add_job.queue_name is not null then graphile_worker._hathi_queue_id(add_job.queue_name) end,
       coalesce(
-        (select task.id from graphile_worker._private_tasks as task where task.identifier = add_job.identifier),
+        (select task.id from graphile_worker._private_tasks as task where task.identifier = add_job.identifier for key share),
         graphile_worker._hathi_task_id(add_job.identifier)
       ),
       coalesce(add_job.payload, '{}'::json),
@@ -1320,172 +3164,118 @@ $hathi$;
 create function graphile_worker.add_jobs(specs graphile_worker.job_spec[], job_key_preserve_run_at boolean DEFAULT false)
  RETURNS SETOF graphile_worker._private_jobs
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+begin
+  return query
+    select *
+    from graphile_worker._hathi_add_specs(
+      specs, case when job_key_preserve_run_at then array(select spec.job_key from unnest(specs) as spec) end
+    );
+end;
+$hathi$;
+
+create function graphile_worker.cancel_jobs(job_ids bigint[], reason text DEFAULT NULL::text)
+ RETURNS SETOF graphile_worker._private_jobs
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 declare
-  keys text[];
-  missing text[];
-  twice text;
-  bad record;
-  plain bigint[];
-  written integer;
+  waiting bigint[];
+  running bigint[];
+  who constant text := session_user || coalesce(' (' || nullif(current_setting('application_name', true), '') || ')', '');
 begin
-  -- One look over all specs; the message is made only for the first bad one.
-  select spec.* into bad
-  from unnest(specs) as spec
-  where length(spec.identifier) > 128
-    or length(spec.queue_name) > 128
-    or length(spec.job_key) > 512
-    or length(spec.job_key) < 1
-    or spec.max_attempts < 1
-  limit 1;
-  if found then
-    perform graphile_worker._hathi_check_spec(bad.identifier, bad.queue_name, bad.job_key, bad.max_attempts);
+  select
+    array_agg(job.id) filter (where job.locked_at is null and job.attempts < job.max_attempts),
+    array_agg(job.id) filter (where job.locked_at is not null)
+  into waiting, running
+  from (
+    select id, locked_at, attempts, max_attempts
+    from graphile_worker._private_jobs
+    where id = any (job_ids)
+    order by id
+    for update
+  ) as job;
+
+  return query select job.* from graphile_worker._private_jobs as job where job.id = any (waiting || running) order by job.id;
+
+  insert into graphile_worker._hathi_job_cancellations
+    (job_id, task_identifier, reason, cancelled_by, outcome, settled_at)
+  select job.id, task.identifier, cancel_jobs.reason, who,
+    case when job.locked_at is null then 'cancelled' end,
+    case when job.locked_at is null then now() end
+  from graphile_worker._private_jobs as job
+  left join graphile_worker._private_tasks as task on task.id = job.task_id
+  where job.id = any (waiting || running)
+  order by job.id
+  on conflict (job_id) do nothing;
+
+  if waiting is not null then
+    delete from graphile_worker._private_jobs where id = any (waiting);
+    -- What stood behind one of them in its queue may be next.
+    perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":1}');
   end if;
-
-  -- In order of name, so that two calls with the same new names wait for each other instead of dead-locking.
-  insert into graphile_worker._private_tasks (identifier)
-    select distinct spec.identifier
-    from unnest(specs) as spec
-    where not exists (select from graphile_worker._private_tasks as task where task.identifier = spec.identifier)
-    order by 1
-    on conflict do nothing;
-  insert into graphile_worker._private_job_queues (queue_name)
-    select distinct spec.queue_name
-    from unnest(specs) as spec
-    where spec.queue_name is not null
-      and not exists (select from graphile_worker._private_job_queues as queue where queue.queue_name = spec.queue_name)
-    order by 1
-    on conflict do nothing;
-
-  perform pg_notify('jobs:insert', json_build_object('r', random(), 'count', cardinality(specs))::text);
-
-  select array_agg(spec.job_key order by spec.job_key) into keys
-  from unnest(specs) as spec
-  where spec.job_key is not null;
-
-  if keys is null then
-    return query
-      insert into graphile_worker._private_jobs
-        (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
-      select queue.id, task.id,
-        coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
-        coalesce(spec.priority, 0::smallint), case when spec.flags is not null then graphile_worker._hathi_flags(spec.flags) end
-      from unnest(specs) with ordinality
-        as spec (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, position)
-      left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
-      left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
-      order by spec.position
-      returning *;
-    return;
+  if running is not null then
+    insert into graphile_worker._private_job_retirements (id) select unnest(running) on conflict do nothing;
+    update graphile_worker._private_jobs as job
+    set key = null, attempts = job.max_attempts, updated_at = now()
+    where job.id = any (running);
+    -- Without ids, if they would not fit into a notification.
+    perform pg_notify('hathi:cancel', case when cardinality(running) <= 300 then array_to_json(running)::text else '[]' end);
   end if;
-
-  select key into twice from unnest(keys) as key group by key having count(*) > 1 limit 1;
-  if found then
-    raise exception 'Job key ''%'' was given more than once in one call.', twice
-      using errcode = '21000', hint = 'Add these jobs one after the other, or give each its own key.';
-  end if;
-
-  with inserted as (
-    insert into graphile_worker._private_jobs
-      (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
-    select queue.id, task.id,
-      coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
-      coalesce(spec.priority, 0::smallint), case when spec.flags is not null then graphile_worker._hathi_flags(spec.flags) end
-    from unnest(specs) with ordinality
-      as spec (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, position)
-    left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
-    left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
-    where spec.job_key is null
-    order by spec.position
-    returning id
-  )
-  select array_agg(inserted.id) into plain from inserted;
-
-  -- What is written at once is the rule; a key held by a job that runs or is dead is freed, and its spec has another turn. The
-  -- upsert leaves such a job locked by us, so what is decided on it is the truth. In order of key, as above.
-  loop
-    insert into graphile_worker._private_jobs as job
-      (job_queue_id, task_id, payload, run_at, max_attempts, key, priority, flags)
-    select queue.id, task.id,
-      coalesce(spec.payload, '{}'::json), coalesce(spec.run_at, now()), coalesce(spec.max_attempts, 25::smallint),
-      spec.job_key, coalesce(spec.priority, 0::smallint), case when spec.flags is not null then graphile_worker._hathi_flags(spec.flags) end
-    from unnest(specs) as spec
-    left join graphile_worker._private_tasks as task on task.identifier = spec.identifier
-    left join graphile_worker._private_job_queues as queue on queue.queue_name = spec.queue_name
-    where spec.job_key is not null and (missing is null or spec.job_key in (select unnest(missing)))
-    order by spec.job_key
-    on conflict (key) do update set
-      job_queue_id = excluded.job_queue_id,
-      task_id = excluded.task_id,
-      payload = graphile_worker._hathi_merge_payloads(job.payload, excluded.payload),
-      max_attempts = excluded.max_attempts,
-      run_at = case
-        when job_key_preserve_run_at and job.attempts = 0 then job.run_at
-        else excluded.run_at
-      end,
-      priority = excluded.priority,
-      revision = job.revision + 1,
-      flags = excluded.flags,
-      attempts = 0,
-      last_error = null,
-      updated_at = now()
-    where job.is_available;
-    get diagnostics written = row_count;
-    exit when written = cardinality(coalesce(missing, keys));
-    select array_agg(job.key) into missing
-    from graphile_worker._private_jobs as job
-    where job.key = any (coalesce(missing, keys)) and not job.is_available;
-    exit when missing is null;
-    perform graphile_worker._hathi_free_keys(missing);
-  end loop;
-
-  return query
-    select job.*
-    from (
-      select spec.job_key, spec.position,
-        count(*) filter (where spec.job_key is null) over (order by spec.position) as nth_plain
-      from unnest(specs) with ordinality
-        as spec (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, position)
-    ) as spec
-    left join graphile_worker._private_jobs as keyed on keyed.key = spec.job_key
-    join graphile_worker._private_jobs as job on job.id = coalesce(keyed.id, plain[spec.nth_plain])
-    order by spec.position;
 end;
 $hathi$;
 
 create function graphile_worker.complete_jobs(job_ids bigint[])
  RETURNS SETOF graphile_worker._private_jobs
  LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
-  delete from graphile_worker._private_jobs
-  where id = any (job_ids)
-    and (locked_at is null or locked_at < now() - interval '4 hours')
-  returning *;
+  with locked as materialized (
+    select id from graphile_worker._private_jobs where id = any (job_ids) order by id for update
+  )
+  delete from graphile_worker._private_jobs as job
+  using locked
+  where job.id = locked.id
+    and (job.locked_at is null or job.locked_at < now() - interval '4 hours')
+  returning job.*;
 $hathi$;
 
 create function graphile_worker.delete_stale_workers(worker_ids text[])
  RETURNS void
  LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
   delete from graphile_worker._private_workers where id = any (worker_ids);
+  update graphile_worker._hathi_former_workers set is_dead = true where id = any (worker_ids);
 $hathi$;
 
 create function graphile_worker.force_unlock_workers(worker_ids text[])
  RETURNS void
  LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
-  update graphile_worker._private_jobs
+  with locked as materialized (
+    select id from graphile_worker._private_jobs where locked_by = any (worker_ids) order by id for update
+  )
+  update graphile_worker._private_jobs as job
   set locked_at = null, locked_by = null
-  where locked_by = any (worker_ids);
-  update graphile_worker._private_job_queues
+  from locked
+  where job.id = locked.id and job.locked_by = any (worker_ids);
+  with locked as materialized (
+    select id from graphile_worker._private_job_queues where locked_by = any (worker_ids) order by id for no key update
+  )
+  update graphile_worker._private_job_queues as queue
   set locked_at = null, locked_by = null
-  where locked_by = any (worker_ids);
+  from locked
+  where queue.id = locked.id and queue.locked_by = any (worker_ids);
 $hathi$;
 
 create function graphile_worker.list_orphan_locked_workers(sweep_threshold interval)
  RETURNS TABLE(worker_id text)
  LANGUAGE sql
  STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
   select distinct lock.locked_by
   from (
@@ -1493,35 +3283,80 @@ AS $hathi$
     union all
     select queue.locked_by, queue.locked_at from graphile_worker._private_job_queues as queue where queue.locked_at is not null
   ) as lock
-  where lock.locked_at < now() - sweep_threshold
-    and not exists (select from graphile_worker._private_workers as worker where worker.id = lock.locked_by)
+  left join graphile_worker._hathi_former_workers as former on former.id = lock.locked_by
+  where not exists (select from graphile_worker._private_workers as worker where worker.id = lock.locked_by)
     and (
-      lock.locked_at < now() - interval '4 hours'
-      or exists (select from graphile_worker._hathi_former_workers as former where former.id = lock.locked_by)
+      former.is_dead
+      or lock.locked_at < now() - sweep_threshold and former.id is not null
+      or lock.locked_at < now() - interval '4 hours' and lock.locked_at < now() - sweep_threshold
     );
+$hathi$;
+
+create function graphile_worker.list_pauses()
+ RETURNS SETOF graphile_worker._hathi_pauses
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select pause.* from graphile_worker._hathi_pauses as pause where pause.until > now() order by pause.paused_at, pause.kind, pause.name;
 $hathi$;
 
 create function graphile_worker.list_stale_workers(sweep_threshold interval)
  RETURNS TABLE(worker_id text)
  LANGUAGE sql
  STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
   select worker.id from graphile_worker._private_workers as worker where worker.last_heartbeat_at < now() - sweep_threshold;
+$hathi$;
+
+create function graphile_worker.pause_work(kind text, name text DEFAULT NULL::text, until timestamp with time zone DEFAULT NULL::timestamp with time zone, reason text DEFAULT NULL::text, paused_by text DEFAULT NULL::text)
+ RETURNS graphile_worker._hathi_pauses
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+#variable_conflict use_column
+declare
+  added graphile_worker._hathi_pauses;
+begin
+  insert into graphile_worker._hathi_pauses as pause (kind, name, until, reason, paused_by)
+  values (
+    pause_work.kind, graphile_worker._hathi_check_pause(pause_work.kind, pause_work.name),
+    coalesce(pause_work.until, 'infinity'), pause_work.reason, coalesce(pause_work.paused_by, session_user)
+  )
+  on conflict (kind, name) do update set
+    paused_at = case when pause.until > now() then pause.paused_at else excluded.paused_at end,
+    until = excluded.until,
+    reason = excluded.reason,
+    paused_by = excluded.paused_by
+  returning * into added;
+  if added.kind = 'queue' and added.until > now() and graphile_worker._hathi_take_queue_row(added.name) then
+    update graphile_worker._private_job_queues as queue
+    set locked_at = 'infinity', locked_by = coalesce(queue.locked_by, 'hathi:paused')
+    where queue.queue_name = added.name and queue.locked_at is distinct from 'infinity';
+  end if;
+  perform pg_notify('hathi:pauses', '');
+  return added;
+end;
 $hathi$;
 
 create function graphile_worker.permanently_fail_jobs(job_ids bigint[], error_message text DEFAULT NULL::text)
  RETURNS SETOF graphile_worker._private_jobs
  LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
-  with failed as (
-    update graphile_worker._private_jobs
+  with locked as materialized (
+    select id from graphile_worker._private_jobs where id = any (job_ids) order by id for update
+  ), failed as (
+    update graphile_worker._private_jobs as job
     set
       last_error = coalesce(error_message, 'Manually marked as failed'),
-      attempts = max_attempts,
+      attempts = job.max_attempts,
       updated_at = now()
-    where id = any (job_ids)
-      and (locked_at is null or locked_at < now() - interval '4 hours')
-    returning *
+    from locked
+    where job.id = locked.id
+      and (job.locked_at is null or job.locked_at < now() - interval '4 hours')
+    returning job.*
   ), retired as (
     insert into graphile_worker._private_job_retirements (id)
     select id from failed where locked_at is not null
@@ -1533,14 +3368,16 @@ $hathi$;
 create function graphile_worker.recover_dead_worker_jobs(worker_ids text[], recovery_delay interval DEFAULT '00:00:00'::interval)
  RETURNS integer
  LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
-  select count(*)::integer from graphile_worker._hathi_recover_jobs(worker_ids, recovery_delay, null, '{}');
+  select count(*)::integer from graphile_worker._hathi_recover_jobs(worker_ids, '{}', recovery_delay, null, false, '{}', '{}');
 $hathi$;
 
 create function graphile_worker.remove_job(job_key text)
  RETURNS graphile_worker._private_jobs
  LANGUAGE plpgsql
  STRICT
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 declare
   removed graphile_worker._private_jobs;
@@ -1572,8 +3409,12 @@ $hathi$;
 create function graphile_worker.reschedule_jobs(job_ids bigint[], run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, attempts integer DEFAULT NULL::integer, max_attempts integer DEFAULT NULL::integer)
  RETURNS SETOF graphile_worker._private_jobs
  LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
-  with rescheduled as (
+  select graphile_worker._hathi_check_spec(null, null, null, reschedule_jobs.max_attempts, reschedule_jobs.priority);
+  with locked as materialized (
+    select id from graphile_worker._private_jobs where id = any (job_ids) order by id for update
+  ), rescheduled as (
     update graphile_worker._private_jobs as job
     set
       run_at = coalesce(reschedule_jobs.run_at, job.run_at),
@@ -1581,18 +3422,52 @@ AS $hathi$
       attempts = coalesce(reschedule_jobs.attempts::smallint, job.attempts),
       max_attempts = coalesce(reschedule_jobs.max_attempts::smallint, job.max_attempts),
       updated_at = now()
-    where job.id = any (job_ids)
+    from locked
+    where job.id = locked.id
       and (job.locked_at is null or job.locked_at < now() - interval '4 hours')
-    returning *
+      and not exists (select from graphile_worker._hathi_job_cancellations as cancelled where cancelled.job_id = job.id)
+    returning job.*
   ), wanted_again as (
     delete from graphile_worker._private_job_retirements where id in (select id from rescheduled)
   )
   select * from rescheduled;
 $hathi$;
 
+create function graphile_worker.resume_work(kind text, name text DEFAULT NULL::text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  wanted constant text := graphile_worker._hathi_check_pause(resume_work.kind, resume_work.name);
+  was_active boolean;
+begin
+  with paused as materialized (
+    select pause.until
+    from graphile_worker._hathi_pauses as pause
+    where pause.kind = resume_work.kind and pause.name = wanted
+    for update
+  )
+  update graphile_worker._hathi_pauses as pause
+  set until = '-infinity'
+  from paused
+  where pause.kind = resume_work.kind and pause.name = wanted
+  returning paused.until > now() into was_active;
+  if found then
+    if resume_work.kind = 'queue' then
+      perform graphile_worker._hathi_take_queue_row(wanted);
+    end if;
+    perform graphile_worker._hathi_align_pauses('-infinity');
+    perform pg_notify('hathi:pauses', '');
+  end if;
+  return coalesce(was_active, false);
+end;
+$hathi$;
+
 create function graphile_worker.worker_deregister(worker_id text)
  RETURNS void
  LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
   delete from graphile_worker._private_workers where id = worker_deregister.worker_id;
 $hathi$;
@@ -1600,6 +3475,7 @@ $hathi$;
 create function graphile_worker.worker_heartbeat(worker_id text, metadata json DEFAULT NULL::json)
  RETURNS void
  LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
   insert into graphile_worker._private_workers as worker (id, last_heartbeat_at, metadata)
   values (worker_heartbeat.worker_id, now(), worker_heartbeat.metadata::jsonb)

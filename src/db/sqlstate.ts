@@ -1,12 +1,14 @@
+import { codeOf, isError } from "../errors.ts";
+
 /** The SQLSTATEs (and Node's own codes) that we act on, and what each means to us. */
 
-/** Somebody else was making the same object at the same moment. */
+/** Another session was creating the same object at the same time. */
 const clashes = new Set(["23505", "42P06", "42P07", "42710"]);
 
 /** The database changed its mind about this transaction; the same statement may well succeed at once. */
 const repeatable = new Set(["40001", "40P01"]);
 
-/** The database, or the way to it, is away for now. */
+/** The database is unreachable for now. */
 const away = new Set([
   "25006", // read-only: a fail-over is under way, and we talk to the wrong side
   "53000", // out of resources: disk, memory, connections
@@ -37,18 +39,26 @@ const brokenPrepared = new Set(["42P05", "26000", "08P01"]);
 
 export const undefinedTable = "42P01";
 export const undefinedColumn = "42703";
-
-export function codeOf(error: unknown): string | undefined {
-  if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
-  return typeof error.code === "string" ? error.code : undefined;
-}
+export const lockNotAvailable = "55P03";
+export const undefinedFunction = "42883";
+export const noSuchSchema = "3F000";
+export const noSuchDatabase = "3D000";
+export const invalidPassword = "28P01";
+export const invalidAuthorization = "28000";
 
 export function isClash(error: unknown): boolean {
   return clashes.has(codeOf(error) ?? "");
 }
 
 export function isRepeatable(error: unknown): boolean {
-  return repeatable.has(codeOf(error) ?? "");
+  return repeatable.has(codeOf(error) ?? "") || isMisrouted(error);
+}
+
+/** A partition was attached while the statement was about to write to the default one. */
+function isMisrouted(error: unknown): boolean {
+  if (codeOf(error) !== "23514") return false;
+  const { table } = error as { readonly table?: unknown };
+  return typeof table === "string" && table.startsWith("_hathi_history_");
 }
 
 /** True for faults of the connection and of a server that stops, starts or is full. */
@@ -57,7 +67,7 @@ export function isAway(error: unknown): boolean {
   if (code !== undefined) return away.has(code) || code.startsWith("08");
   // node-postgres gives these no code.
   return (
-    error instanceof Error &&
+    isError(error) &&
     /Connection terminated|timeout exceeded when trying to connect|timeout expired|Query read timeout|not queryable|Client was closed/i.test(
       error.message,
     )
@@ -66,7 +76,7 @@ export function isAway(error: unknown): boolean {
 
 /** True when no answer came within the time that we were ready to wait. */
 export function isSilence(error: unknown): boolean {
-  return error instanceof Error && error.message === "Query read timeout";
+  return isError(error) && error.message === "Query read timeout";
 }
 
 /** Faults of the way to the database after which a statement may have gone through without our hearing of it. */
@@ -76,7 +86,7 @@ const inDoubt = new Set(["57P01", "57P02", "ECONNRESET", "ECONNABORTED", "EPIPE"
 export function isInDoubt(error: unknown): boolean {
   const code = codeOf(error);
   if (code !== undefined) return inDoubt.has(code) || code.startsWith("08");
-  return error instanceof Error && /Connection terminated|Query read timeout/i.test(error.message);
+  return isError(error) && /Connection terminated|Query read timeout/i.test(error.message);
 }
 
 /** True when the values themselves are at fault: the same statement would be refused again, whenever it is sent. */
@@ -86,6 +96,6 @@ export function isRefused(error: unknown): boolean {
 
 export function breaksPreparedStatements(error: unknown): boolean {
   const code = codeOf(error);
-  if (code === "08P01") return error instanceof Error && /prepared statement/i.test(error.message);
+  if (code === "08P01") return isError(error) && /prepared statement/i.test(error.message);
   return brokenPrepared.has(code ?? "");
 }

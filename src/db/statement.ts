@@ -5,8 +5,10 @@ export interface Statement<Params, Row> {
   readonly name: string;
   readonly text: string;
   readonly values: (params: Params) => unknown[];
-  /** How long to wait for the answer before the connection counts as dead. Without it: for ever. */
+  /** How long to wait for the answer before the connection counts as dead. Without it: no limit. */
   readonly patienceMs?: number;
+  /** How much longer it may take because there is much to transfer. */
+  readonly transferMs?: (params: Params) => number;
   /** Phantom: carries the row type. */
   readonly row?: Row;
 }
@@ -15,7 +17,7 @@ export function statement<Params, Row>(definition: Omit<Statement<Params, Row>, 
   return definition;
 }
 
-/** For statements that take milliseconds: no answer for this long means that there is nobody to answer. */
+/** For statements that take milliseconds: no response for this long means that the server is unreachable. */
 export const shortPatienceMs = 30_000;
 
 /** All SQL in this repository is written against this schema; `forSchema` is the only place that changes it. */
@@ -29,6 +31,12 @@ export function forSchema(text: string, schema: string): string {
 export function quoteIdentifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
+
+/**
+ * Begins every transaction that creates objects: defaults, constraints, views and indexes are bound to the functions and
+ * operators that the search path finds at that moment, and a role that may create some in `public` could offer others.
+ */
+export const safeSearchPath = "set local search_path = pg_catalog, pg_temp;";
 
 /** Prepared names carry a hash of their text, so two texts can never share a name on one connection. */
 export function preparedName(name: string, text: string): string {

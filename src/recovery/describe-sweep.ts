@@ -1,14 +1,14 @@
 import type { DeadWorker, SweepResult } from "./sweep.ts";
 
 const reasons: Record<DeadWorker["reason"], string> = {
-  silent: "gave no sign of life for too long",
-  lost: "lost its connection and did not come back",
-  orphan: "had left, but not its locks",
+  silent: "sent no heartbeat for too long",
+  lost: "lost its connection and did not reconnect",
+  orphan: "had stopped, but left locks behind",
 };
 
-/** What a sweep did, or would do, a sentence for each dead worker. */
+/** Describes what a sweep did or would do, one sentence per dead worker. */
 export function describeSweep({ workers, jobs }: SweepResult, dryRun = false): string[] {
-  const taken = dryRun ? "would be taken back" : "taken back";
+  const taken = dryRun ? "would be recovered" : "recovered";
   return workers.map((worker) => {
     const its = jobs.filter(({ workerId }) => workerId === worker.id);
     const suspects = its.filter(({ outcome }) => outcome === "suspect");
@@ -16,7 +16,7 @@ export function describeSweep({ workers, jobs }: SweepResult, dryRun = false): s
       `Worker ${worker.id}${placeOf(worker)} ${reasons[worker.reason]}${blockOf(worker)}: ` +
       (its.length === 0 ? "it held no jobs." : `${its.length === 1 ? "1 job" : `${its.length} jobs`} ${taken}.`) +
       (suspects.length > 0
-        ? ` Failed for good, having run in too many deaths: ${suspects.map(({ id, task }) => `${id} (${task})`).join(", ")}.`
+        ? ` Permanently failed, as the only suspect in too many crashes: ${suspects.map(({ id, task }) => `${id} (${task})`).join(", ")}.`
         : "")
     );
   });
@@ -28,7 +28,7 @@ function placeOf({ metadata }: DeadWorker): string {
   return ` (process ${String(metadata.pid)}${host})`;
 }
 
-/** A worker whose event loop stood still said so as long as it could. */
+/** Which jobs blocked the worker's event loop, if its last heartbeats reported it. */
 function blockOf({ metadata }: DeadWorker): string {
   if (typeof metadata !== "object" || metadata === null || !("blocked" in metadata)) return "";
   const blocked = metadata.blocked as { jobs?: unknown };

@@ -3,7 +3,7 @@ import type { ClientConfig } from "pg";
 import { connectDirectly } from "../db/direct-client.ts";
 import { Heart, type HeartNews, type HeartOptions } from "./heart.ts";
 import { LoopBoard } from "./loop-board.ts";
-import type { WorkerMetadata } from "./recovery-settings.ts";
+import type { WorkerMetadata } from "./worker-metadata.ts";
 
 /** What the thread is started with. */
 export interface HeartThreadData {
@@ -15,8 +15,8 @@ export interface HeartThreadData {
 /** What it says: that it is there, what the heart has to tell, and that no beat will follow. */
 export type ThreadNews = HeartNews | { readonly kind: "up" } | { readonly kind: "still" };
 
-/** What it is told later: to stop, or that the worker has changed. */
-export type HeartOrder = "stop" | WorkerMetadata;
+/** Its later messages: stop, beat now, the worker has changed, or continue under another id. */
+export type HeartOrder = "stop" | "doubt" | WorkerMetadata | { readonly goOn: string };
 
 // This file is the thread: it is never imported, only started.
 if (parentPort) {
@@ -30,11 +30,15 @@ if (parentPort) {
   });
   port.on("message", (order: HeartOrder) => {
     if (order === "stop") stopping.abort();
+    else if (order === "doubt") heart.doubt();
+    else if ("goOn" in order) heart.goOn(order.goOn);
     else heart.describe(order);
   });
   const say = (news: ThreadNews): void => port.postMessage(news);
   say({ kind: "up" });
-  await heart.run(stopping.signal);
-  say({ kind: "still" });
-  port.close();
+  // Not awaited: the build makes a script of this file, which has no top-level await. A failure ends the thread with its error.
+  void heart.run(stopping.signal).then(() => {
+    say({ kind: "still" });
+    port.close();
+  });
 }

@@ -1,29 +1,38 @@
 import { randomBytes } from "node:crypto";
 import type { PoolClient } from "pg";
-import { type BeatRow, beat, nameJobs } from "../db/statements/beat.ts";
-import { registerWorker } from "../db/statements/register-worker.ts";
-import { toError } from "../errors.ts";
+import type { RecoverySettings } from "../config/recovery-options.ts";
+import { type Trouble, troubleOf } from "../db/outage-log.ts";
+import { type BeatRow, beat, nameJobs, registerWorker, type SessionRow } from "../db/statements/heartbeat.ts";
 import { backoffMs } from "../util/backoff.ts";
 import { Pulse } from "../util/pulse.ts";
 import { sleep } from "../util/sleep.ts";
+import { monotonicMs } from "../util/timers.ts";
 import { Line } from "./line.ts";
 import type { LoopBoard } from "./loop-board.ts";
-import type { RecoverySettings, WorkerMetadata } from "./recovery-settings.ts";
+import type { WorkerMetadata } from "./worker-metadata.ts";
 
 /** What a heart has to tell the worker that it beats for. */
 export type HeartNews =
   | { readonly kind: "renewed"; readonly from: string; readonly to: string }
   | { readonly kind: "blocked"; readonly ms: number; readonly jobs: readonly string[] }
   | { readonly kind: "schema"; readonly breaking: number; readonly announced: number }
-  | { readonly kind: "trouble"; readonly message: string }
+  | ({ readonly kind: "trouble" } & Trouble)
+  | { readonly kind: "well" }
+  | { readonly kind: "overdue" }
+  | { readonly kind: "resumed" }
   | { readonly kind: "pooled" };
+
+export type HeartSettings = Pick<
+  RecoverySettings,
+  "heartbeatInterval" | "sweepThreshold" | "maxEventLoopBlock" | "crashGrace"
+>;
 
 export interface HeartOptions {
   /** The id under which the worker is registered. */
   readonly workerId: string;
   readonly schema: string;
   readonly metadata: WorkerMetadata;
-  readonly settings: Pick<RecoverySettings, "heartbeatInterval" | "maxEventLoopBlock" | "crashGrace">;
+  readonly settings: HeartSettings;
 }
 
 export interface HeartSurroundings {
@@ -45,9 +54,19 @@ export function lookIntervalMs({ heartbeatInterval, maxEventLoopBlock }: HeartOp
   return Math.max(20, Math.min(1_000, heartbeatInterval / 4, maxEventLoopBlock / 4));
 }
 
+/** How long a heartbeat may take; a connection that is dead without a word must not keep it for longer. */
+export function beatPatienceMs({ heartbeatInterval }: HeartSettings): number {
+  return Math.max(1_000, Math.min(5_000, heartbeatInterval));
+}
+
+/** For how long after a heartbeat a worker may claim and start jobs: until well before others may take them. */
+export function workMs({ heartbeatInterval, sweepThreshold }: HeartSettings): number {
+  return sweepThreshold - Math.min(sweepThreshold / 4, (sweepThreshold - heartbeatInterval) / 2);
+}
+
 /**
- * Gives signs of life for a worker, whatever its event loop does: beats, tries again when a beat fails, and registers anew
- * when the worker was taken for dead. Only when the loop has been blocked for too long does it fall silent.
+ * Sends heartbeats for a worker, whatever its event loop does: tries again when one fails, and registers anew when the worker was
+ * declared dead. Only when the loop has been blocked for too long does it fall silent. It also says until when the worker may work.
  */
 export class Heart {
   readonly #options: HeartOptions;
@@ -55,12 +74,19 @@ export class Heart {
   readonly #pulse = new Pulse();
   readonly #lookMs: number;
   #workerId: string;
+  /** The worker does not yet know that it has another id. */
+  #isRenewing = false;
   #metadata: WorkerMetadata;
   #line: Line | undefined;
-  #lookedAt = performance.now();
+  #former: SessionRow | undefined;
+  /** The worker and the key that others know. */
+  #told = "";
+  #isOverdue = false;
+  #lookedAt = monotonicMs();
   #awakeSince = this.#lookedAt;
   #block: Block | undefined;
   #isInTrouble = false;
+  #isDoubted = false;
   #schema = { breaking: 0, announced: 0 };
 
   constructor(options: HeartOptions, surroundings: HeartSurroundings) {
@@ -77,6 +103,18 @@ export class Heart {
     this.#pulse.nudge();
   }
 
+  /** Beats at once. */
+  doubt(): void {
+    this.#isDoubted = true;
+    this.#pulse.nudge();
+  }
+
+  /** The worker goes on under its new id, so its heartbeats are good again. */
+  goOn(workerId: string): void {
+    if (workerId === this.#workerId) this.#isRenewing = false;
+    this.doubt();
+  }
+
   /** Beats until aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { heartbeatInterval, crashGrace } = this.#options.settings;
@@ -86,11 +124,15 @@ export class Heart {
         await this.#standStill(signal);
         await this.#beat();
         failures = 0;
+        if (this.#isInTrouble) this.#surroundings.tell({ kind: "well" });
         this.#isInTrouble = false;
         await this.#rest(signal);
       } catch (error) {
+        // Others notice the loss of the lock, and wait for the grace period.
+        if (this.#line?.key) this.#surroundings.board.limit(crashGrace / 2);
         this.#close();
-        if (!this.#isInTrouble) this.#surroundings.tell({ kind: "trouble", message: toError(error).message });
+        this.#noteOverdue();
+        if (!this.#isInTrouble) this.#surroundings.tell({ kind: "trouble", ...troubleOf(error) });
         this.#isInTrouble = true;
         await sleep(backoffMs(backoff, failures++), signal);
       }
@@ -99,37 +141,71 @@ export class Heart {
   }
 
   async #beat(): Promise<void> {
-    const { connect } = this.#surroundings;
-    const isNew = this.#line === undefined || this.#line.isLost;
-    if (isNew) {
-      this.#close();
-      this.#line = await Line.open(connect, this.#options.schema, () => this.#pulse.nudge());
-    }
-    const line = this.#line!;
-    // Before the beat: should somebody be burying us right now, this waits for it, and the beat then sees the truth.
-    await line.hold(this.#workerId);
+    const line = await this.#openLine();
+    this.#isDoubted = false;
+    const sentAt = monotonicMs();
+    const told = `${this.#workerId} ${line.key}`;
     const [row] = await line.run(beat, {
       id: this.#workerId,
+      key: told === this.#told ? null : line.key,
       metadata: { ...this.#metadata, ...(this.#block && { blocked: this.#block }) },
     });
     if (!row?.is_known) await this.#renew(line);
-    else if (isNew) await line.announce();
+    else {
+      this.#told = told;
+      if (!this.#isRenewing) this.#allow(sentAt);
+    }
     if (row) await this.#examine(line, row);
+  }
+
+  async #openLine(): Promise<Line> {
+    if (this.#line && !this.#line.isLost) return this.#line;
+    const { settings, schema } = this.#options;
+    if (this.#line?.key) this.#surroundings.board.limit(settings.crashGrace / 2);
+    this.#close();
+    const statementMs = beatPatienceMs(settings);
+    this.#line = await Line.open({
+      connect: this.#surroundings.connect,
+      schema,
+      onLost: () => this.#pulse.nudge(),
+      statementMs,
+      // By then we have noticed ourselves, and have another line.
+      silenceMs: 2 * (settings.heartbeatInterval + statementMs),
+      former: this.#former,
+    });
+    this.#former = undefined;
+    return this.#line;
+  }
+
+  #allow(sentAt: number): void {
+    const { board, tell } = this.#surroundings;
+    const mayWork = board.mayWork;
+    board.allow(sentAt, workMs(this.#options.settings));
+    this.#isOverdue = false;
+    if (!mayWork) tell({ kind: "resumed" });
+  }
+
+  #noteOverdue(): void {
+    const { board, tell } = this.#surroundings;
+    if (this.#isOverdue || board.mayWork) return;
+    this.#isOverdue = true;
+    tell({ kind: "overdue" });
   }
 
   /** Others have buried us: what ran under the old id is theirs now, and we go on under a new one. */
   async #renew(line: Line): Promise<void> {
     const from = this.#workerId;
     const to = from.replace(/[^-]*$/, randomBytes(9).toString("hex"));
+    // Until the worker has taken the new id, it must not start what it holds under the old one.
+    this.#surroundings.board.limit(0);
     await line.run(registerWorker, { id: to, metadata: this.#metadata });
     this.#workerId = to;
+    this.#isRenewing = true;
     this.#surroundings.tell({ kind: "renewed", from, to });
-    await line.hold(to);
-    await line.announce();
   }
 
   async #examine(line: Line, row: BeatRow): Promise<void> {
-    if (await line.isBetrayedBy(row.pid)) this.#surroundings.tell({ kind: "pooled" });
+    if (await line.isBetrayedBy(row.pid, this.#workerId)) this.#surroundings.tell({ kind: "pooled" });
     const schema = { breaking: row.breaking ?? 0, announced: row.announced ?? 0 };
     if (schema.breaking > this.#schema.breaking || schema.announced > this.#schema.announced) {
       this.#surroundings.tell({ kind: "schema", ...schema });
@@ -139,10 +215,10 @@ export class Heart {
 
   /** Until the next beat is due, or the line is lost, or there is something to beat about. */
   async #rest(signal: AbortSignal): Promise<void> {
-    const dueAt = performance.now() + this.#options.settings.heartbeatInterval;
+    const dueAt = monotonicMs() + this.#options.settings.heartbeatInterval;
     while (!signal.aborted) {
-      const restMs = dueAt - performance.now();
-      if (restMs <= 0 || this.#line?.isLost || this.#isBlockedTooLong()) return;
+      const restMs = dueAt - monotonicMs();
+      if (restMs <= 0 || this.#isDoubted || this.#line?.isLost || this.#isBlockedTooLong()) return;
       await this.#pulse.wait(Math.min(restMs, this.#lookMs), signal);
       if (await this.#watchLoop()) return;
     }
@@ -184,13 +260,14 @@ export class Heart {
 
   /** If the whole process stood still, as under SIGSTOP, that was not the loop's doing. */
   #blockedMs(): number {
-    const now = performance.now();
+    const now = monotonicMs();
     if (now - this.#lookedAt > this.#lookMs + 1_000) this.#awakeSince = now;
     this.#lookedAt = now;
     return Math.min(this.#surroundings.board.sinceTurnMs(), now - this.#awakeSince);
   }
 
   #close(): void {
+    this.#former = this.#line?.session ?? this.#former;
     this.#line?.close();
     this.#line = undefined;
   }

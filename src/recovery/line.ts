@@ -1,17 +1,30 @@
+import { randomBytes } from "node:crypto";
 import type { PoolClient } from "pg";
 import { clientDatabase, type Database } from "../db/database.ts";
 import { directBackend } from "../db/direct-client.ts";
-import { announceLine, lockLine, unlockLine, withdrawLine } from "../db/statements/worker-lines.ts";
+import { endSession, openLine, type SessionRow, withdrawLine } from "../db/statements/heartbeat.ts";
+
+export interface LineOptions {
+  readonly connect: () => Promise<PoolClient>;
+  readonly schema: string;
+  readonly onLost: () => void;
+  /** How long a statement may take on the server. */
+  readonly statementMs: number;
+  /** After how long without a word from us the server may end the session. */
+  readonly silenceMs: number;
+  /** The session of the line before this one. The server may take it for alive, and then only we know better. */
+  readonly former: SessionRow | undefined;
+}
 
 /**
- * The connection that a worker's signs of life go over. Where nothing stands between it and its server process, it holds a
- * lock that goes when the connection goes, so that a death is noticed at once.
+ * The connection for a worker's heartbeats. Where nothing stands between it and its server process, it holds a lock that goes when the
+ * connection goes, so that a death is noticed at once. The key of the lock is new for each line: nothing waits for it.
  */
 export class Line {
   readonly run: Database["run"];
   readonly #client: PoolClient;
-  #backend: number | undefined;
-  #held: string | undefined;
+  #session: SessionRow | undefined;
+  #key: string | null = null;
   #isLost = false;
 
   private constructor(client: PoolClient, schema: string, onLost: () => void) {
@@ -25,11 +38,13 @@ export class Line {
     client.on("end", lose);
   }
 
-  static async open(connect: () => Promise<PoolClient>, schema: string, onLost: () => void): Promise<Line> {
+  static async open({ connect, schema, onLost, former, ...limits }: LineOptions): Promise<Line> {
     const client = await connect();
     const line = new Line(client, schema, onLost);
     try {
-      line.#backend = await directBackend(client);
+      // Through a pooler a lock, and our settings, would stay behind with a server process that others go on using.
+      if ((await directBackend(client)) !== undefined) await line.#hold(limits);
+      if (former) await line.run(endSession, former).catch(() => undefined); // the server ends it by itself later
       return line;
     } catch (error) {
       line.close();
@@ -41,31 +56,28 @@ export class Line {
     return this.#isLost;
   }
 
-  /** False through a pooler: a lock would stay behind with a server process that others go on using. */
-  get canHold(): boolean {
-    return this.#backend !== undefined;
+  /** The key of the lock that this line holds; null through a pooler. */
+  get key(): string | null {
+    return this.#key;
   }
 
-  /** Takes the lock of a worker, and lets go of the one that was held; others are not told yet. */
-  async hold(workerId: string): Promise<void> {
-    if (!this.canHold || this.#held === workerId) return;
-    await this.run(lockLine, { id: workerId });
-    if (this.#held !== undefined) await this.run(unlockLine, { id: this.#held });
-    this.#held = workerId;
+  get session(): SessionRow | undefined {
+    return this.#session;
   }
 
-  /** Tells others what the lock means. */
-  async announce(): Promise<void> {
-    if (this.#held !== undefined) await this.run(announceLine, { id: this.#held });
+  async #hold(limits: { readonly statementMs: number; readonly silenceMs: number }): Promise<void> {
+    const key = randomBytes(8).readBigInt64BE().toString();
+    const [session] = await this.run(openLine, { key, ...limits });
+    this.#session = session;
+    this.#key = key;
   }
 
   /** True if another server process answers than before: a pooler that hides well. From then on there is no lock. */
-  async isBetrayedBy(pid: number): Promise<boolean> {
-    if (this.#backend === undefined || this.#backend === pid) return false;
-    this.#backend = undefined;
-    const held = this.#held;
-    this.#held = undefined;
-    if (held !== undefined) await this.run(withdrawLine, { id: held });
+  async isBetrayedBy(pid: number, workerId: string): Promise<boolean> {
+    if (this.#session === undefined || this.#session.pid === pid) return false;
+    this.#session = undefined;
+    this.#key = null;
+    await this.run(withdrawLine, { id: workerId });
     return true;
   }
 

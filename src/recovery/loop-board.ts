@@ -1,39 +1,62 @@
-import type { Emit } from "../events.ts";
+import type { EventHandlers } from "../emit.ts";
+import type { Job } from "../job.ts";
+import { monotonicMs, monotonicNs } from "../util/timers.ts";
 import type { Worker } from "../worker.ts";
-
-const followedNames = new Set<string>(["job:start", "job:success", "job:error"]);
 
 const turnedAt = 0;
 const latest = 1;
-const firstSlot = 2;
+const deadline = 2;
+const firstSlot = 3;
+
+/** Milliseconds of the monotonic clock that all threads share. */
+const sharedOffsetMs = Number(monotonicNs()) / 1e6 - monotonicMs();
+const sharedMs = (): number => monotonicMs() + sharedOffsetMs;
 
 /**
- * Memory that a worker shares with the thread that beats for it: when the event loop last turned, and which jobs run. The
- * thread can read it even while the loop stands still.
+ * Memory that a worker shares with its heartbeat thread: when the event loop last turned, which jobs run, and until when the worker may
+ * claim and start jobs. Each can read it even while the other stands still.
  */
 export class LoopBoard {
   readonly memory: SharedArrayBuffer;
   readonly #cells: BigInt64Array;
+  readonly #times: Float64Array;
 
   constructor(memory: SharedArrayBuffer) {
     this.memory = memory;
     this.#cells = new BigInt64Array(memory);
+    this.#times = new Float64Array(memory);
   }
 
   static forSlots(slots: number): LoopBoard {
     const board = new LoopBoard(new SharedArrayBuffer((firstSlot + slots) * BigInt64Array.BYTES_PER_ELEMENT));
     board.turn();
+    board.allow(0, Number.POSITIVE_INFINITY); // until it is registered, and others know of it
     return board;
   }
 
   /** To be called by the event loop at every turn that matters. */
   turn(): void {
-    Atomics.store(this.#cells, turnedAt, process.hrtime.bigint());
+    Atomics.store(this.#cells, turnedAt, monotonicNs());
   }
 
   /** How long ago the event loop turned. */
   sinceTurnMs(): number {
-    return Number(process.hrtime.bigint() - Atomics.load(this.#cells, turnedAt)) / 1e6;
+    return Number(monotonicNs() - Atomics.load(this.#cells, turnedAt)) / 1e6;
+  }
+
+  /** Whether the last heartbeat is recent enough: no other worker takes our jobs yet. */
+  get mayWork(): boolean {
+    return sharedMs() < this.#times[deadline]!;
+  }
+
+  /** A heartbeat that was sent at `sentAt` has come through, and is good for so long. */
+  allow(sentAt: number, forMs: number): void {
+    this.#times[deadline] = sentAt + sharedOffsetMs + forMs;
+  }
+
+  /** Others may take our jobs in this many milliseconds, or earlier. */
+  limit(withinMs: number): void {
+    this.#times[deadline] = Math.min(this.#times[deadline]!, sharedMs() + withinMs);
   }
 
   /** The jobs that run, the one that started last in front: it is the most likely to stand in the way of the others. */
@@ -43,8 +66,8 @@ export class LoopBoard {
     return [last ?? 0n, ...cells].filter((id) => id !== 0n).map(String);
   }
 
-  /** Notes which jobs run, on the way of the events that tell of it. */
-  follow(emit: Emit): Emit {
+  /** Notes which jobs run. */
+  handlers(): EventHandlers {
     const slots = this.#cells.length - firstSlot;
     const slotByWorker = new WeakMap<Worker, number>();
     let known = 0;
@@ -56,17 +79,24 @@ export class LoopBoard {
       }
       return slot;
     };
-    const followed: Emit = (name, payload) => {
-      if (name === "job:start" && "worker" in payload && "job" in payload && payload.job) {
-        const slot = slotOf(payload.worker);
-        this.#cells[firstSlot + slot] = BigInt(payload.job.id);
-        this.#cells[latest] = BigInt(slot);
-      } else if ((name === "job:success" || name === "job:error") && "worker" in payload) {
-        this.#cells[firstSlot + slotOf(payload.worker)] = 0n;
-      }
-      emit(name, payload);
+    const vacate = ({ worker }: { readonly worker: Worker }): void => {
+      this.#cells[firstSlot + slotOf(worker)] = 0n;
     };
-    followed.heard = (name) => followedNames.has(name) || emit.heard(name);
-    return followed;
+    // Told of late: another job may run there by now.
+    const vacateLate = ({ worker, job }: { readonly worker: Worker; readonly job: Job }): void => {
+      const cell = firstSlot + slotOf(worker);
+      if (this.#cells[cell] === BigInt(job.id)) this.#cells[cell] = 0n;
+    };
+    return {
+      "job:start": ({ worker, job }) => {
+        const slot = slotOf(worker);
+        this.#cells[firstSlot + slot] = BigInt(job.id);
+        this.#cells[latest] = BigInt(slot);
+      },
+      "job:success": vacate,
+      "job:error": vacateLate,
+      "job:snoozed": vacateLate,
+      "job:cancelled": vacateLate,
+    };
   }
 }

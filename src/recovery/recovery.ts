@@ -1,20 +1,27 @@
 import { hostname } from "node:os";
 import type { ClientConfig } from "pg";
+import type { RecoverySettings } from "../config/recovery-options.ts";
 import { MAX_MIGRATION } from "../db/adopt.ts";
 import type { Database } from "../db/database.ts";
+import type { OutageLog } from "../db/outage-log.ts";
 import { newestMigration } from "../db/plan-migration.ts";
-import { deregisterWorker, registerWorker } from "../db/statements/register-worker.ts";
-import type { Emit } from "../events.ts";
+import { deregisterWorker, registerWorker } from "../db/statements/heartbeat.ts";
+import type { AdoptParams } from "../db/statements/sweep.ts";
+import type { EventHandlers } from "../emit.ts";
+import { errorTitle } from "../error-text.ts";
+import type { Job } from "../job.ts";
 import type { Logger } from "../logger.ts";
 import { sleep } from "../util/sleep.ts";
 import { formatSpan } from "../util/time-span.ts";
+import { monotonicMs } from "../util/timers.ts";
 import { version } from "../version.ts";
-import type { HeartNews } from "./heart.ts";
+import { type HeartNews, workMs } from "./heart.ts";
 import { LoopBoard } from "./loop-board.ts";
-import type { RecoverySettings, WorkerMetadata } from "./recovery-settings.ts";
 import { type RunningHeart, startHeart } from "./start-heart.ts";
+import { Suspects } from "./suspects.ts";
 import type { SweepHooks } from "./sweep.ts";
 import { Sweeper } from "./sweeper.ts";
+import type { WorkerMetadata } from "./worker-metadata.ts";
 
 export interface RecoveryOptions {
   readonly database: Database;
@@ -23,10 +30,13 @@ export interface RecoveryOptions {
   readonly settings: RecoverySettings;
   readonly concurrency: number;
   readonly logger: Logger;
+  readonly outages: OutageLog;
   /** The id that the worker's locks carry now. */
   readonly workerId: () => string;
   /** Others have taken the worker for dead: it is to go on under this id. */
   readonly onRenewed: (workerId: string, message: string) => void;
+  /** It may work again after an overdue heartbeat, or there is a job to adopt. */
+  readonly onResumed: () => void;
   /** The schema has become, or is about to become, too new for this worker. */
   readonly onBreakingMigration: () => void;
   readonly hooks: SweepHooks;
@@ -34,7 +44,7 @@ export interface RecoveryOptions {
 
 const deregisterMs = 3_000;
 
-/** One worker's part in crash recovery: it gives signs of life, and looks after the jobs of those who give none. */
+/** One worker's part in crash recovery: it sends heartbeats, and looks after the jobs of workers that send none. */
 export class Recovery {
   readonly #options: RecoveryOptions;
   readonly #board: LoopBoard;
@@ -42,15 +52,38 @@ export class Recovery {
   #registered: Promise<void> | undefined;
   #heart: RunningHeart | undefined;
   #sweeping: Promise<void> = Promise.resolve();
+  #metadata: WorkerMetadata | undefined;
+  readonly #suspects: Suspects;
 
   constructor(options: RecoveryOptions) {
     this.#options = options;
     this.#board = LoopBoard.forSlots(options.concurrency);
+    this.#suspects = new Suspects(options.database, options.onResumed);
   }
 
-  /** Lets the heart know which jobs run, should one of them block the event loop. */
-  follow(emit: Emit): Emit {
-    return this.#board.follow(emit);
+  /** What its parts want to know of the jobs that run. */
+  get handlers(): readonly EventHandlers[] {
+    return [this.#board.handlers(), this.#suspects.handlers];
+  }
+
+  get mayWork(): boolean {
+    return this.#board.mayWork;
+  }
+
+  get hasSuspects(): boolean {
+    return this.#suspects.areWaiting;
+  }
+
+  adopt(params: AdoptParams, nameById: ReadonlyMap<number, string>): Promise<Job | null> {
+    return this.#suspects.adopt(params, nameById);
+  }
+
+  doubt(): void {
+    this.#heart?.doubt();
+  }
+
+  announceStop(): void {
+    if (this.#metadata) this.#redescribe({ ...this.#metadata, stopping: true });
   }
 
   /** Resolves when others know of this worker. May be called again, with other tasks. */
@@ -58,9 +91,10 @@ export class Recovery {
     const metadata = this.#describe(tasks);
     if (this.#registered) {
       await this.#registered;
-      this.#heart?.describe(metadata);
+      this.#redescribe(metadata);
       return;
     }
+    this.#metadata = metadata;
     this.#registered = this.#start(metadata);
     try {
       await this.#registered;
@@ -70,20 +104,23 @@ export class Recovery {
     }
   }
 
-  /** To be called when nothing is held any more; never rejects and never takes long. */
-  async deregister(): Promise<void> {
+  /**
+   * To be called when nothing runs any more; never rejects and never takes long. A worker that leaves locks only falls silent:
+   * its row is what others know it by when they recover its jobs.
+   */
+  async deregister(leavesLocks: boolean): Promise<void> {
     const { database, workerId, logger } = this.#options;
     this.#stopping.abort();
     if (!this.#registered) return;
     const leave = async (): Promise<void> => {
       await Promise.all([this.#heart?.stop(), this.#sweeping]);
-      await database.run(deregisterWorker, { id: workerId() });
+      if (!leavesLocks) await database.run(deregisterWorker, { id: workerId() });
     };
     const tooLate = new AbortController();
     await Promise.race([
       leave().catch((error: unknown) => {
         // Its row will be found silent, and then it holds nothing.
-        logger.debug(`Could not deregister: ${String(error)}`);
+        logger.debug(`Could not deregister: ${errorTitle(error)}`);
       }),
       sleep(deregisterMs, tooLate.signal),
     ]);
@@ -91,8 +128,10 @@ export class Recovery {
   }
 
   async #start(metadata: WorkerMetadata): Promise<void> {
-    const { database, settings, logger, workerId, hooks, config } = this.#options;
+    const { database, settings, logger, outages, workerId, hooks, config } = this.#options;
+    const sentAt = monotonicMs();
     await database.run(registerWorker, { id: workerId(), metadata });
+    this.#board.allow(sentAt, workMs(settings));
     if (this.#stopping.signal.aborted) return;
     this.#heart = startHeart({
       workerId: workerId(),
@@ -104,12 +143,20 @@ export class Recovery {
       logger,
       tell: (news) => this.#hear(news),
     });
-    const sweeper = new Sweeper({ database, settings, logger, hooks, sweeperId: workerId });
+    const sweeper = new Sweeper({
+      database,
+      settings,
+      logger,
+      outages,
+      hooks,
+      sweeperId: workerId,
+      onParked: (inMs) => this.#suspects.expect(inMs),
+    });
     this.#sweeping = sweeper.run(this.#stopping.signal);
   }
 
   #hear(news: HeartNews): void {
-    const { logger, onRenewed, onBreakingMigration } = this.#options;
+    const { logger, outages, onRenewed, onResumed, onBreakingMigration } = this.#options;
     switch (news.kind) {
       case "renewed": {
         const message =
@@ -117,6 +164,7 @@ export class Recovery {
           "What its old jobs still do is not recorded.";
         logger.warn(message);
         onRenewed(news.to, message);
+        this.#heart?.goOn(news.to);
         return;
       }
       case "blocked":
@@ -132,9 +180,26 @@ export class Recovery {
       case "pooled":
         logger.info("The connection goes through a pooler, so the death of a worker is known by its silence only.");
         return;
+      case "overdue":
+        logger.warn(
+          "This worker starts no jobs: its heartbeat is overdue, so other workers may soon take over its jobs. It goes on when a " +
+            "heartbeat comes through.",
+        );
+        return;
+      case "resumed":
+        onResumed();
+        return;
       case "trouble":
-        logger.warn(`Could not give a sign of life; trying again: ${news.message}`);
+        outages.trouble(this, { ...news, reason: `heartbeat: ${news.reason}` });
+        return;
+      case "well":
+        outages.well(this);
     }
+  }
+
+  #redescribe(metadata: WorkerMetadata): void {
+    this.#metadata = metadata;
+    this.#heart?.describe(metadata);
   }
 
   #describe(tasks: readonly string[]): WorkerMetadata {

@@ -1,17 +1,22 @@
-import { Worker } from "node:worker_threads";
 import type { ClientConfig } from "pg";
 import { connectDirectly } from "../db/direct-client.ts";
 import { toError } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import { deferred } from "../util/deferred.ts";
 import { sleep } from "../util/sleep.ts";
-import { Heart, type HeartNews, type HeartOptions, lookIntervalMs } from "./heart.ts";
+import { clearInterval, setInterval } from "../util/timers.ts";
+import { beatPatienceMs, Heart, type HeartNews, type HeartOptions, lookIntervalMs } from "./heart.ts";
 import type { HeartOrder, HeartThreadData, ThreadNews } from "./heart-thread.ts";
 import type { LoopBoard } from "./loop-board.ts";
-import type { WorkerMetadata } from "./recovery-settings.ts";
+import { spawnHeartThread } from "./spawn-heart-thread.ts";
+import type { WorkerMetadata } from "./worker-metadata.ts";
 
 export interface RunningHeart {
   describe(metadata: WorkerMetadata): void;
+  /** Beats at once. */
+  doubt(): void;
+  /** The worker has taken its new id. */
+  goOn(workerId: string): void;
   /** Resolves when no beat is under way and none will follow. */
   stop(): Promise<void>;
 }
@@ -25,13 +30,12 @@ export interface StartHeartOptions extends HeartOptions {
 
 const stopMs = 2_000;
 
-/** Starts to beat from a thread of its own; where that is not possible, from this one. */
+/** Starts heartbeats on a thread of their own; where that is not possible, on this one. */
 export function startHeart(options: StartHeartOptions): RunningHeart {
   const { settings, board, logger } = options;
   const turning = setInterval(() => board.turn(), lookIntervalMs(settings) / 2);
   turning.unref();
-  // A beat must not wait for ever on a connection that is dead without a word.
-  const patienceMs = Math.max(1_000, Math.min(10_000, settings.heartbeatInterval));
+  const patienceMs = beatPatienceMs(settings);
   const config = { ...options.config, connectionTimeoutMillis: patienceMs, query_timeout: patienceMs };
 
   let current = options;
@@ -41,8 +45,8 @@ export function startHeart(options: StartHeartOptions): RunningHeart {
   };
   const goOnHere = (reason: string): void => {
     logger.warn(
-      `Signs of life are given from the main thread, since a thread of their own could not be had (${reason}): a task that ` +
-        "blocks the event loop for longer than 'sweepThreshold' will be taken for a dead worker.",
+      `Heartbeats run on the main thread: the heartbeat thread could not start (${reason}). A task that blocks the event loop for ` +
+        "longer than 'sweepThreshold' will look like a dead worker.",
     );
     heart = beatHere({ ...current, config, tell: onNews });
   };
@@ -58,6 +62,8 @@ export function startHeart(options: StartHeartOptions): RunningHeart {
       current = { ...current, metadata };
       heart?.describe(metadata);
     },
+    doubt: () => heart?.doubt(),
+    goOn: (workerId) => heart?.goOn(workerId),
     async stop() {
       clearInterval(turning);
       await heart?.stop();
@@ -71,6 +77,8 @@ function beatHere(options: StartHeartOptions): RunningHeart {
   const running = heart.run(stopping.signal);
   return {
     describe: (metadata) => heart.describe(metadata),
+    doubt: () => heart.doubt(),
+    goOn: (workerId) => heart.goOn(workerId),
     async stop() {
       stopping.abort();
       await running;
@@ -80,18 +88,18 @@ function beatHere(options: StartHeartOptions): RunningHeart {
 
 function beatInThread(options: StartHeartOptions, onFailure: (reason: string) => void): RunningHeart {
   const { workerId, schema, metadata, settings, config, board, tell } = options;
-  const { heartbeatInterval, maxEventLoopBlock, crashGrace } = settings;
+  const { heartbeatInterval, sweepThreshold, maxEventLoopBlock, crashGrace } = settings;
   const data: HeartThreadData = {
-    options: { workerId, schema, metadata, settings: { heartbeatInterval, maxEventLoopBlock, crashGrace } },
+    options: {
+      workerId,
+      schema,
+      metadata,
+      settings: { heartbeatInterval, sweepThreshold, maxEventLoopBlock, crashGrace },
+    },
     config,
     memory: board.memory,
   };
-  // The thread is the same kind of file as this one: compiled, or source that needs a loader.
-  const isSource = import.meta.url.endsWith(".ts");
-  const thread = new Worker(new URL(`./heart-thread.${isSource ? "ts" : "js"}`, import.meta.url), {
-    workerData: data,
-    execArgv: isSource ? ["--import", "jiti/register"] : [],
-  });
+  const thread = spawnHeartThread(data);
   thread.unref();
   let isUp = false;
   let isStopping = false;
@@ -112,6 +120,8 @@ function beatInThread(options: StartHeartOptions, onFailure: (reason: string) =>
   const order = (what: HeartOrder): void => thread.postMessage(what);
   return {
     describe: order,
+    doubt: () => order("doubt"),
+    goOn: (workerId) => order({ goOn: workerId }),
     async stop() {
       isStopping = true;
       // One that is only just being made has not reached the database yet.

@@ -1,21 +1,21 @@
-import { clientDatabase, type Database } from "../db/database.ts";
-import { isAway } from "../db/sqlstate.ts";
-import { failJobs } from "../db/statements/fail-jobs.ts";
+import type { RecoverySettings } from "../config/recovery-options.ts";
+import type { Database } from "../db/database.ts";
+import { failJobs } from "../db/statements/settle.ts";
 import {
   buryWorkers,
   type DeadWorkerRow,
   findDeadWorkers,
+  findLeftovers,
   forgetFormerWorkers,
   limitSweep,
   lockSweep,
   readHeldJobs,
   recoverJobs,
   rescheduleRecovered,
-} from "../db/statements/sweep-workers.ts";
-import type { RecoveryDecision } from "../hook-answers.ts";
+} from "../db/statements/sweep.ts";
+import type { HookDetails } from "../hooks/lifecycle.ts";
+import type { RecoveryDecision } from "../hooks/results.ts";
 import type { Job } from "../job.ts";
-import type { HookDetails } from "../lifecycle-hooks.ts";
-import type { RecoverySettings } from "./recovery-settings.ts";
 
 /** Where others may have a say, or just want to know. Without `jobRecovery` jobs are recovered in one statement. */
 export interface SweepHooks {
@@ -36,8 +36,9 @@ export interface SweepOptions {
     | "resilientJobFlags"
     | "crashGrace"
     | "maxCrashes"
+    | "recoveryBackoff"
   >;
-  /** Also look for locks that nobody answers for; costs a look at all jobs. */
+  /** Also search for locks without a known owner; costs a scan of all jobs. */
   readonly withOrphans: boolean;
   /** Find out, and change nothing. */
   readonly dryRun: boolean;
@@ -47,7 +48,7 @@ export interface SweepOptions {
 /** A worker that was taken for dead. */
 export interface DeadWorker {
   readonly id: string;
-  /** It gave no sign of life; its connection broke and did not come back; or it had left, but not its locks. */
+  /** It sent no heartbeat; it lost its connection and did not reconnect; or it had stopped, but left locks behind. */
   readonly reason: DeadWorkerRow["reason"];
   readonly lastHeartbeatAt: Date | null;
   readonly metadata: unknown;
@@ -58,8 +59,8 @@ export interface SweptJob {
   readonly task: string;
   readonly workerId: string;
   /**
-   * `recovered`: runs again after the delay. `suspect`: failed for good, because it ran in too many deaths. The others are
-   * decisions of a `jobRecovery` hook.
+   * `recovered`: runs again, now or after the delay. `suspect`: permanently failed, because it alone was under suspicion in too many deaths.
+   * `failed`: counts as failed (`recoveryBackoff`, or a `jobRecovery` hook). The others are decisions of such a hook.
    */
   readonly outcome: "recovered" | "suspect" | "rescheduled" | "failed" | "skipped";
 }
@@ -72,8 +73,21 @@ export interface SweepResult {
   readonly jobs: readonly SweptJob[];
   /** How many jobs were taken from dead workers; of a dry run, how many would be. */
   readonly recoveredCount: number;
+  /** Something is left for the next sweep, because another transaction held it. */
+  readonly hasLeftovers: boolean;
 }
 
+/** What is to become of the jobs of dead workers. */
+interface Verdict {
+  readonly dead: readonly DeadWorkerRow[];
+  /** Jobs that stay locked. */
+  readonly kept: readonly string[];
+  /** Jobs about which a hook has decided. */
+  readonly pardoned: readonly string[];
+}
+
+/** The Rust port's word for it, and what that means. */
+const crashedError = "WorkerCrashed: the worker died while this job was running.";
 /** How long the server waits for our next word; hooks may need a while for many jobs. */
 const patienceMs = 10_000;
 const patienceWithHooksMs = 10 * 60_000;
@@ -82,20 +96,11 @@ const patienceWithHooksMs = 10 * 60_000;
 export async function sweep(database: Database, options: SweepOptions): Promise<SweepResult> {
   const { hooks, sweeperId, dryRun } = options;
   const interrupted: Job[] = [];
-  const result = await database.withPgClient(async (client) => {
-    const tx = clientDatabase(client, { schema: database.schema, preparedStatements: false });
-    await client.query("begin");
-    try {
-      await tx.run(limitSweep, { idleMs: hooks.jobRecovery ? patienceWithHooksMs : patienceMs });
-      const swept = await sweepInside(tx, options, interrupted);
-      await client.query(dryRun ? "rollback" : "commit");
-      return swept;
-    } catch (error) {
-      // A connection that is gone takes the transaction with it, and would only keep us waiting.
-      if (!isAway(error)) await client.query("rollback").catch(() => undefined);
-      throw error;
-    }
-  });
+  const work = async (tx: Database): Promise<SweepResult> => {
+    await tx.run(limitSweep, { idleMs: hooks.jobRecovery ? patienceWithHooksMs : patienceMs });
+    return sweepInside(tx, options, interrupted);
+  };
+  const result = await database.transaction(work, { dryRun });
   if (dryRun || result.workerIds.length === 0) return result;
   for (const job of interrupted) hooks.jobInterrupted?.({ job, workerId: sweeperId, reason: "workerCrashed" });
   hooks.workerRecovered?.({
@@ -109,7 +114,7 @@ export async function sweep(database: Database, options: SweepOptions): Promise<
 async function sweepInside(tx: Database, options: SweepOptions, interrupted: Job[]): Promise<SweepResult> {
   const { settings, withOrphans, dryRun, hooks } = options;
   const [lock] = await tx.run(lockSweep, { schema: tx.schema });
-  if (!lock?.is_locked) return makeResult(false, [], []);
+  if (!lock?.is_locked) return makeResult([], [], { isDone: false });
   const dead = await tx.run(findDeadWorkers, {
     thresholdMs: settings.sweepThreshold,
     resilience: settings.resilientSweepThresholdMultiplier,
@@ -119,49 +124,57 @@ async function sweepInside(tx: Database, options: SweepOptions, interrupted: Job
   });
   const workerIds = dead.map(({ id }) => id);
   if (withOrphans && !dryRun) await tx.run(forgetFormerWorkers, {});
-  if (workerIds.length === 0) return makeResult(true, [], []);
+  if (workerIds.length === 0) return makeResult([], []);
 
   if (dryRun) {
     const held = await tx.run(readHeldJobs, { workerIds });
     return makeResult(
-      true,
       dead,
       held.map((job) => describe(job, "recovered")),
     );
   }
   const isWatched = hooks.jobRecovery !== undefined || hooks.jobInterrupted !== undefined;
   const jobs = isWatched
-    ? await recoverOneByOne(tx, workerIds, options, interrupted)
-    : await recoverAll(tx, workerIds, options, []);
+    ? await recoverOneByOne(tx, dead, options, interrupted)
+    : await recoverAll(tx, { dead, kept: [], pardoned: [] }, options);
+  const kept = jobs.filter(({ outcome }) => outcome === "skipped").map(({ id }) => id);
+  const [left] = await tx.run(findLeftovers, { workerIds, kept });
   await tx.run(buryWorkers, { workerIds });
-  return makeResult(true, dead, jobs);
+  return makeResult(dead, jobs, { hasLeftovers: left?.has_leftovers === true });
 }
 
 async function recoverAll(
   tx: Database,
-  workerIds: readonly string[],
+  { dead, kept, pardoned }: Verdict,
   { settings }: SweepOptions,
-  kept: readonly string[],
 ): Promise<SweptJob[]> {
-  const { recoveryDelay, maxCrashes } = settings;
-  const rows = await tx.run(recoverJobs, { workerIds, delayMs: recoveryDelay, maxCrashes, kept });
-  return rows.map(({ id, task_identifier, worker_id, is_suspect }) => ({
+  const { recoveryDelay, maxCrashes, recoveryBackoff } = settings;
+  const rows = await tx.run(recoverJobs, {
+    workerIds: dead.map(({ id }) => id),
+    lostIds: dead.filter(({ reason }) => reason === "lost").map(({ id }) => id),
+    delayMs: recoveryDelay,
+    maxCrashes,
+    withBackoff: recoveryBackoff,
+    kept,
+    pardoned,
+  });
+  return rows.map(({ id, task_identifier, worker_id, outcome }) => ({
     id,
     task: task_identifier,
     workerId: worker_id,
-    outcome: is_suspect ? "suspect" : "recovered",
+    outcome: outcome === "parked" ? "recovered" : outcome,
   }));
 }
 
 /** Hooks decide first; then everything is written together. */
 async function recoverOneByOne(
   tx: Database,
-  workerIds: readonly string[],
+  dead: readonly DeadWorkerRow[],
   options: SweepOptions,
   interrupted: Job[],
 ): Promise<SweptJob[]> {
   const { hooks, sweeperId } = options;
-  const held = await tx.run(readHeldJobs, { workerIds });
+  const held = await tx.run(readHeldJobs, { workerIds: dead.map(({ id }) => id) });
   const decided: { job: Job; decision: RecoveryDecision }[] = [];
   for (const job of held) {
     const event = { job, workerId: sweeperId, previousWorkerId: job.locked_by!, reason: "workerCrashed" } as const;
@@ -174,13 +187,15 @@ async function recoverOneByOne(
       poolId: job.locked_by!,
       jobIds: [job.id],
       attempts: [job.attempts],
-      errors: ["The worker died while this job was running"],
+      errors: [crashedError],
       payloads: [null],
       queueIds: null,
+      isInDoubt: false,
     });
   }
   const kept = skipped.map(({ job }) => job.id);
-  const jobs = await recoverAll(tx, workerIds, options, kept);
+  const pardoned = decided.filter(({ decision }) => typeof decision === "object").map(({ job }) => job.id);
+  const jobs = await recoverAll(tx, { dead, kept, pardoned }, options);
   const swept = await Promise.all(jobs.map((job) => reschedule(tx, job, decided)));
   interrupted.push(...decided.filter(({ decision }) => decision !== "skip").map(({ job }) => job));
   return [
@@ -206,9 +221,14 @@ function describe(job: Job, outcome: SweptJob["outcome"]): SweptJob {
   return { id: job.id, task: job.task_identifier, workerId: job.locked_by!, outcome };
 }
 
-function makeResult(isDone: boolean, dead: readonly DeadWorkerRow[], jobs: readonly SweptJob[]): SweepResult {
+function makeResult(
+  dead: readonly DeadWorkerRow[],
+  jobs: readonly SweptJob[],
+  { isDone = true, hasLeftovers = false } = {},
+): SweepResult {
   return {
     isDone,
+    hasLeftovers,
     workerIds: dead.map(({ id }) => id),
     workers: dead.map(({ id, reason, last_heartbeat_at, metadata }) => ({
       id,

@@ -1,21 +1,27 @@
+import type { RecoverySettings } from "../config/recovery-options.ts";
 import type { Database } from "../db/database.ts";
-import { takeSweepTurn } from "../db/statements/sweep-workers.ts";
-import { watchLines } from "../db/statements/worker-lines.ts";
-import { toError } from "../errors.ts";
+import { type OutageLog, troubleOf } from "../db/outage-log.ts";
+import { watchLines } from "../db/statements/heartbeat.ts";
+import { takeSweepTurn } from "../db/statements/sweep.ts";
 import type { Logger } from "../logger.ts";
 import { sleep } from "../util/sleep.ts";
+import { monotonicMs } from "../util/timers.ts";
 import { describeSweep } from "./describe-sweep.ts";
-import type { RecoverySettings } from "./recovery-settings.ts";
 import { type SweepHooks, sweep } from "./sweep.ts";
 
 export interface SweeperOptions {
   readonly database: Database;
   readonly settings: RecoverySettings;
   readonly logger: Logger;
+  readonly outages: OutageLog;
   readonly sweeperId: () => string;
   readonly hooks: SweepHooks;
+  /** Called with the milliseconds until a parked job may be adopted; Infinity if none is parked. */
+  readonly onParked: (inMs: number) => void;
 }
 
+/** How soon to sweep again for what another transaction held. */
+const leftoverMs = 1_000;
 /** A fleet that starts together should not sweep together. */
 const firstSweepWithinMs = 1_000;
 /** When this much later than planned, the database was away, or we were. */
@@ -27,14 +33,14 @@ export class Sweeper {
   readonly #watchMs: number;
   #sweepAt: number;
   #lookedAt = Number.NEGATIVE_INFINITY;
+  #hasLeftovers = false;
   #wellSince = 0;
-  #isInTrouble = false;
 
   constructor(options: SweeperOptions) {
     this.#options = options;
     const { crashGrace, sweepInterval } = options.settings;
     this.#watchMs = Math.max(100, Math.min(2_500, crashGrace / 2));
-    this.#sweepAt = Date.now() + Math.random() * Math.min(firstSweepWithinMs, sweepInterval);
+    this.#sweepAt = monotonicMs() + Math.random() * Math.min(firstSweepWithinMs, sweepInterval);
   }
 
   /** Sweeps until aborted. */
@@ -43,11 +49,11 @@ export class Sweeper {
       let restMs = this.#watchMs;
       try {
         restMs = Math.min(restMs, await this.#look());
-        this.#isInTrouble = false;
+        this.#options.outages.well(this);
       } catch (error) {
-        this.#report(error);
+        this.#options.outages.trouble(this, troubleOf(error), error);
       }
-      await sleep(Math.max(10, Math.min(restMs, this.#sweepAt - Date.now())), signal);
+      await sleep(Math.max(10, Math.min(restMs, this.#sweepAt - monotonicMs())), signal);
     }
   }
 
@@ -57,14 +63,18 @@ export class Sweeper {
     const [row] = await database.run(watchLines, { graceMs: settings.crashGrace });
     this.#judgeSilence();
     const deadInMs = row?.dead_in_ms ?? Number.POSITIVE_INFINITY;
-    const isFull = Date.now() >= this.#sweepAt && (await this.#isOurTurn());
-    if (isFull || deadInMs <= 0) await this.#sweep(isFull);
-    return deadInMs > 0 ? deadInMs : this.#watchMs;
+    const isFull = monotonicMs() >= this.#sweepAt && (await this.#isOurTurn());
+    const hasSwept = (isFull || deadInMs <= 0) && (await this.#sweep(isFull));
+    this.#options.onParked(row?.parked_in_ms ?? Number.POSITIVE_INFINITY);
+    // What was just parked may be for us.
+    if (hasSwept) return 0;
+    const parkedInMs = row?.parked_in_ms ?? 0;
+    return Math.min(deadInMs > 0 ? deadInMs : this.#watchMs, parkedInMs > 0 ? parkedInMs : this.#watchMs);
   }
 
-  /** Silence means nothing while nobody could be heard: after an outage of the database everybody gets time to beat again. */
+  /** Silence means nothing while the database was unreachable: after an outage every worker gets time to send a heartbeat. */
   #judgeSilence(): void {
-    const now = Date.now();
+    const now = monotonicMs();
     if (now - this.#lookedAt > this.#watchMs + missedMs) this.#wellSince = now;
     this.#lookedAt = now;
     this.#sweepAt = Math.max(this.#sweepAt, this.#wellSince + 2 * this.#options.settings.heartbeatInterval);
@@ -73,21 +83,18 @@ export class Sweeper {
   /** Of many processes one does the full sweep, and the others leave it at that. */
   async #isOurTurn(): Promise<boolean> {
     const { database, settings } = this.#options;
-    this.#sweepAt = Date.now() + settings.sweepInterval * (0.9 + Math.random() * 0.2);
+    this.#sweepAt = monotonicMs() + settings.sweepInterval * (0.9 + Math.random() * 0.2);
+    if (this.#hasLeftovers) return true;
     return (await database.run(takeSweepTurn, { withinMs: settings.sweepInterval / 2 })).length > 0;
   }
 
-  async #sweep(withOrphans: boolean): Promise<void> {
+  /** True if it recovered jobs. */
+  async #sweep(withOrphans: boolean): Promise<boolean> {
     const { database, settings, hooks, logger, sweeperId } = this.#options;
     const result = await sweep(database, { settings, withOrphans, dryRun: false, hooks, sweeperId: sweeperId() });
     for (const sentence of describeSweep(result)) logger.warn(sentence);
-  }
-
-  #report(error: unknown): void {
-    if (!this.#isInTrouble) {
-      const { message } = toError(error);
-      this.#options.logger.error(`Could not look for dead workers; trying again: ${message}`, { error });
-    }
-    this.#isInTrouble = true;
+    this.#hasLeftovers = result.hasLeftovers;
+    if (result.hasLeftovers) this.#sweepAt = Math.min(this.#sweepAt, monotonicMs() + leftoverMs);
+    return result.recoveredCount > 0;
   }
 }

@@ -3,7 +3,7 @@ import type { Job, PayloadOf, TaskName, TaskSpec } from "../job.ts";
 import type { AnyTaskDefinition, TaskInput } from "../task-definition.ts";
 import { makeWorkerUtils } from "./worker-utils.ts";
 
-/** Adds a single job and closes everything again; for more than one, `makeWorkerUtils` is cheaper. */
+/** Connects, adds one job and disconnects. To add more than one, use `makeWorkerUtils`. */
 export async function addJobAdhoc<Definition extends AnyTaskDefinition>(
   options: WorkerUtilsOptions,
   task: Definition,
@@ -30,5 +30,5 @@ export async function addJobAdhoc(
   }
 }
 
-/** @deprecated Use `addJobAdhoc`. */
+/** @deprecated Use `addJobAdhoc`, its new name. */
 export const quickAddJob: typeof addJobAdhoc = addJobAdhoc;

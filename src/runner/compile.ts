@@ -1,18 +1,24 @@
 import { EventEmitter } from "node:events";
 import { AsyncHooks, Middleware, orderedApply, resolvePreset } from "graphile-config";
-import { checkCombinations, findUnknown, toWorkerOptions } from "../config/direct-options.ts";
+import { checkCombinations } from "../config/check-combinations.ts";
+import { findUnknownKeys, forPreset, givenOf, toPreset } from "../config/option.ts";
 import type { SharedOptions } from "../config/options.ts";
 import { makeWorkerPreset } from "../config/preset.ts";
 import { resolveSettings, type Settings } from "../config/settings.ts";
 import { BREAKING_MIGRATIONS, MAX_MIGRATION } from "../db/adopt.ts";
 import { quoteIdentifier } from "../db/statement.ts";
+import { makeEmit } from "../emit.ts";
+import { errorTitle } from "../error-text.ts";
 import { ConfigError } from "../errors.ts";
-import { type Emit, makeEmit, type WorkerEvents } from "../events.ts";
-import { type HookLists, makeHooks } from "../hook-registry.ts";
-import type { WorkerPluginBaseContext, WorkerPluginContext } from "../hooks.ts";
-import { Lifecycle } from "../lifecycle-hooks.ts";
-import { defaultLogger, type LogScope } from "../logger.ts";
+import type { Emit, WorkerEvents } from "../events.ts";
+import { Lifecycle } from "../hooks/lifecycle.ts";
+import { type HookLists, makeHooks } from "../hooks/registry.ts";
+import type { AddJobFunction, AddJobsFunction } from "../job.ts";
+import { defaultLogger, guardLogger, type Logger, type LogScope } from "../logger.ts";
+import type { WorkerPluginBaseContext, WorkerPluginContext } from "../plugin-context.ts";
+import type { EnhancedWithPgClient, JobHelpers } from "../task.ts";
 import { version } from "../version.ts";
+import { allOptions } from "./runner-options.ts";
 import { builtInPlugins } from "./worker-preset.ts";
 
 /** Options made ready: presets resolved, plugins registered, values checked. */
@@ -21,10 +27,23 @@ export interface CompiledSharedOptions<T extends object = SharedOptions> extends
   /** What hooks and events are handed. */
   readonly ctx: WorkerPluginContext;
   readonly emit: Emit;
+  /** The user's logger, as everything here uses it: it never throws. */
+  readonly safeLogger: Logger;
   /** The hooks along a job's way: those of plugins, then those of the option. */
   readonly lifecycle: Lifecycle;
   /** The options as they were given. */
   readonly _rawOptions: T;
+}
+
+type ResolvedWorkerPreset = WorkerPluginBaseContext["resolvedPreset"];
+
+/** What Graphile Worker's workers share. Nothing here takes one; code that names the type goes on compiling. */
+export interface WorkerShared {
+  compiledSharedOptions: CompiledSharedOptions;
+  query: JobHelpers["query"];
+  addJob: AddJobFunction;
+  addJobs: AddJobsFunction;
+  withPgClient: EnhancedWithPgClient;
 }
 
 const compiledByOptions = new WeakMap<object, CompiledSharedOptions<object>>();
@@ -41,14 +60,10 @@ export function compileSharedOptions<T extends SharedOptions>(options: T, scope?
 
 function compile<T extends SharedOptions>(options: T): CompiledSharedOptions<T> {
   checkCombinations(options);
-  const resolvedPreset = resolvePreset({
-    extends: [
-      makeWorkerPreset(builtInPlugins),
-      { extends: options.preset ? [options.preset] : [], worker: toWorkerOptions(options) },
-    ],
-  });
-  const worker = resolvedPreset.worker ?? {};
-  const settings = resolveSettings(worker);
+  const given = resolveWorkerPreset(options);
+  const settings = resolveSettings(given.worker);
+  const worker = asUnderstood(given.worker, settings);
+  const resolvedPreset = { ...given, worker };
   const base: WorkerPluginBaseContext = {
     version,
     resolvedPreset,
@@ -57,11 +72,40 @@ function compile<T extends SharedOptions>(options: T): CompiledSharedOptions<T> 
     events: worker.events ?? (new EventEmitter() as unknown as WorkerEvents),
     logger: worker.logger ?? defaultLogger,
   };
-  for (const sentence of [...findUnknown(options, worker), ...findDoubtful(settings)]) base.logger.warn(sentence);
+  const logger = guardLogger(base.logger);
+  for (const sentence of [...findUnknown(options, resolvedPreset), ...findDoubtful(settings)]) logger.warn(sentence);
 
-  const compiled = initialise(base, settings, options);
-  runInitHooks(compiled);
-  return compiled;
+  return initialise(base, settings, options, logger);
+}
+
+/** Options over the preset over the defaults. An option that is null hides neither. */
+function resolveWorkerPreset(options: SharedOptions): ResolvedWorkerPreset {
+  const base = makeWorkerPreset(builtInPlugins);
+  const resolved = resolvePreset({
+    extends: [base, { extends: options.preset ? [options.preset] : [], worker: toPreset(allOptions, options) }],
+  });
+  const worker = { ...base.worker, ...givenOf(resolved.worker ?? {}) } as ResolvedWorkerPreset["worker"];
+  return { ...resolved, worker };
+}
+
+/** Plugins read `preset.worker`: they find numbers there, not the strings that say them, and extensions with their dots. */
+function asUnderstood<Worker extends GraphileConfig.WorkerOptions>(worker: Worker, settings: Settings): Worker {
+  const understood = Object.entries(settings).filter(
+    ([name, value]) => name in worker && (typeof value === "number" || Array.isArray(value)),
+  );
+  return { ...worker, ...Object.fromEntries(understood) };
+}
+
+/** One sentence for each option that does not exist. Only a plugin can own other keys of `preset.worker`; keys of groups are ours. */
+function findUnknown(options: object, { worker, plugins }: ResolvedWorkerPreset): string[] {
+  const onlyNearMisses = plugins.some((plugin) => !builtInPlugins.includes(plugin));
+  const direct = findUnknownKeys(allOptions, options);
+  const own = new Set(Object.keys(options));
+  const inPreset = Object.fromEntries(Object.entries(worker).filter(([name]) => !own.has(name)));
+  return [
+    ...direct,
+    ...findUnknownKeys(forPreset(allOptions), inPreset, { where: " in preset.worker", onlyNearMisses }),
+  ];
 }
 
 /** What works, but hardly as it was meant. */
@@ -77,6 +121,7 @@ function initialise<T extends SharedOptions>(
   base: WorkerPluginBaseContext,
   settings: Settings,
   options: T,
+  logger: Logger,
 ): CompiledSharedOptions<T> {
   const middleware = new Middleware<GraphileConfig.WorkerMiddleware>();
   orderedApply<Required<NonNullable<NonNullable<GraphileConfig.Plugin["worker"]>["middleware"]>>>(
@@ -87,23 +132,21 @@ function initialise<T extends SharedOptions>(
 
   const compiled = middleware.runSync("init", { ctx: base }, () => {
     const hooks = new AsyncHooks<GraphileConfig.WorkerHooks>();
-    orderedApply<GraphileConfig.WorkerHooks>(
-      base.resolvedPreset.plugins,
-      (plugin) => plugin.worker?.hooks as Partial<GraphileConfig.WorkerHooks> | undefined,
-      (name, handler) => hooks.hook(name, handler as never),
-    );
-    const ctx: WorkerPluginContext = {
-      ...base,
+    // One object before and after, as in the original: whoever got the first has the second.
+    const ctx: WorkerPluginContext = Object.assign(base, {
       hooks,
       middleware,
       maxMigrationNumber: MAX_MIGRATION,
       breakingMigrationNumbers: BREAKING_MIGRATIONS,
-    };
-    const emit = makeEmit(base.events, ctx, (error, name) => {
-      base.logger.error(`A listener of '${name}' threw; this changes nothing else: ${String(error)}`, { error });
+      _rawOptions: options,
     });
-    const lifecycle = new Lifecycle(collectHooks(base, settings), base.logger, settings.context);
-    return { ...ctx, ctx, settings, emit, lifecycle, _rawOptions: options };
+    registerHooks(ctx);
+    const emit = makeEmit(base.events, ctx, (error, name) => {
+      logger.error(`A listener of '${name}' failed; this changes nothing else: ${errorTitle(error)}`, { error });
+    });
+    const lifecycle = new Lifecycle(collectHooks(base, settings), logger, settings.context);
+    runInitHooks(ctx, logger);
+    return { ...ctx, ctx, safeLogger: logger, settings, emit, lifecycle, _rawOptions: options };
   });
   if (typeof compiled !== "object" || compiled === null) {
     throw new ConfigError("An 'init' middleware returned nothing: it must return what its next() gave.");
@@ -111,19 +154,29 @@ function initialise<T extends SharedOptions>(
   return compiled as CompiledSharedOptions<T>;
 }
 
-function collectHooks({ resolvedPreset }: WorkerPluginBaseContext, { lifecycleHooks }: Settings): HookLists {
+function collectHooks({ resolvedPreset }: WorkerPluginBaseContext, { hooks: own, metrics }: Settings): HookLists {
   const hooks = makeHooks();
   for (const { worker } of resolvedPreset.plugins ?? []) if (worker?.lifecycle) hooks.use(worker.lifecycle);
-  if (lifecycleHooks) hooks.use(lifecycleHooks);
+  if (own) hooks.use(own);
+  if (metrics) hooks.use(metrics.hooks);
   return hooks.take();
 }
 
-function runInitHooks({ hooks, ctx, logger }: CompiledSharedOptions<object>): void {
+function registerHooks(ctx: WorkerPluginContext): void {
+  type Handler = (ctx: WorkerPluginContext, ...args: unknown[]) => unknown;
+  orderedApply<Record<keyof GraphileConfig.WorkerHooks, Handler>>(
+    ctx.resolvedPreset.plugins,
+    (plugin) => plugin.worker?.hooks as Partial<Record<keyof GraphileConfig.WorkerHooks, Handler>> | undefined,
+    (name, handler) => ctx.hooks.hook(name, ((...args: unknown[]) => handler(ctx, ...args)) as never),
+  );
+}
+
+function runInitHooks({ hooks }: WorkerPluginContext, logger: Logger): void {
   const report = (error: unknown): void => {
-    logger.error(`An 'init' hook of a plugin failed: ${String(error)}`, { error });
+    logger.error(`An 'init' hook of a plugin failed: ${errorTitle(error)}`, { error });
   };
   try {
-    Promise.resolve(hooks.process("init", ctx)).catch(report);
+    Promise.resolve(hooks.process("init")).catch(report);
   } catch (error) {
     report(error);
   }

@@ -1,8 +1,9 @@
-import type { SharedOptions } from "../config/options.ts";
+import { resolve } from "node:path";
+import { givenOf } from "../config/option.ts";
 import { $$isParsed, type ParsedCronItem } from "../cron/cron-item.ts";
 import { parseCron } from "../cron/parse-cron.ts";
 import { parseCrontab } from "../cron/parse-crontab.ts";
-import { readCrontab } from "../cron/read-crontab.ts";
+import { type CrontabFile, readCrontab } from "../cron/read-crontab.ts";
 import { ConfigError } from "../errors.ts";
 import { type CompiledSharedOptions, compileSharedOptions } from "./compile.ts";
 import type { RunnerOptions } from "./runner-options.ts";
@@ -10,18 +11,29 @@ import type { RunnerOptions } from "./runner-options.ts";
 /** Recurring jobs that were read from a file. */
 export interface WatchedCronItems {
   items: ParsedCronItem[];
+  /** The zone of items that name none; undefined for UTC. */
+  timeZone: string | undefined;
   release: () => Promise<void>;
 }
 
-/** Reads a crontab. It stays as it is: nothing is watched, `release` does nothing. */
-export async function getCronItems(options: SharedOptions, crontabPath: string): Promise<WatchedCronItems> {
-  compileSharedOptions(options);
-  return { items: await readCrontab(crontabPath), release: async () => undefined };
+/** Reads a crontab; without a path, all recurring jobs of the options, as `run` would. It does not watch for changes; `release` does nothing. */
+export async function getCronItems(options: RunnerOptions, crontabPath?: string): Promise<WatchedCronItems> {
+  const compiled = compileSharedOptions(options);
+  const items =
+    crontabPath === undefined
+      ? await findCronItems(compiled)
+      : await readCrontab({ path: crontabPath, isNamed: true }, compiled.safeLogger);
+  return { items, timeZone: defaultTimeZone(compiled.settings), release: async () => undefined };
+}
+
+/** Undefined for UTC, which needs no conversion. */
+export function defaultTimeZone({ timeZone }: { readonly timeZone: string }): string | undefined {
+  return timeZone === "UTC" ? undefined : timeZone;
 }
 
 /** The recurring jobs that the options name, in whatever form. A `parsedCronItems` array is used as it is, and stays live. */
 export async function findCronItems(compiled: CompiledSharedOptions<RunnerOptions>): Promise<ParsedCronItem[]> {
-  const { crontab, parsedCronItems, crontabFile } = compiled._rawOptions;
+  const { crontab, parsedCronItems } = givenOf(compiled._rawOptions);
   if (crontab !== undefined && parsedCronItems !== undefined) {
     throw new ConfigError("Give either 'crontab' or 'parsedCronItems', not both.");
   }
@@ -33,17 +45,26 @@ export async function findCronItems(compiled: CompiledSharedOptions<RunnerOption
   }
   const items =
     parsedCronItems ??
-    (crontab !== undefined ? parseCrontab(crontab) : await readCrontab(crontabFile ?? compiled.settings.crontabFile));
-  const further = compiled.resolvedPreset.worker?.cron ?? [];
-  if (further.length === 0) return items;
-  const all = parsedCronItems ? parsedCronItems : [...items];
-  for (const item of parseCron(further)) {
-    if (all.some(({ identifier }) => identifier === item.identifier)) {
-      throw new ConfigError(
-        `Two recurring jobs have the identifier '${item.identifier}'; give one of them another id.`,
-      );
-    }
-    all.push(item);
-  }
+    (crontab !== undefined ? parseCrontab(crontab) : await readCrontab(crontabFileOf(compiled), compiled.safeLogger));
+  const further = parseCron(compiled.resolvedPreset.worker?.cron ?? []);
+  checkIdentifiers([...items, ...further]);
+  const all = parsedCronItems ?? [...items];
+  all.push(...further);
   return all;
+}
+
+function crontabFileOf({ settings, _rawOptions }: CompiledSharedOptions<RunnerOptions>): CrontabFile {
+  const path = settings.crontabFile;
+  return { path, isNamed: Boolean(_rawOptions.crontabFile) || path !== resolve("crontab") };
+}
+
+/** Two items with one identifier would count as one in the database, and neither would run as it says. */
+function checkIdentifiers(items: readonly ParsedCronItem[]): void {
+  const seen = new Set<string>();
+  for (const { identifier } of items) {
+    if (seen.has(identifier)) {
+      throw new ConfigError(`Two recurring jobs have the identifier '${identifier}'; give one of them another id.`);
+    }
+    seen.add(identifier);
+  }
 }

@@ -9,7 +9,7 @@ export interface OpenDatabase extends HeldPool {
 
 /** Opens the database that the options name; `release` closes what was opened for it. */
 export function openDatabase(compiled: CompiledSharedOptions<SharedOptions>): OpenDatabase {
-  const { settings, logger, _rawOptions } = compiled;
+  const { settings, safeLogger: logger, _rawOptions } = compiled;
   const held = holdPool({
     pgPool: _rawOptions.pgPool,
     connectionString: settings.connectionString,
@@ -22,7 +22,8 @@ export function openDatabase(compiled: CompiledSharedOptions<SharedOptions>): Op
 }
 
 /** How statements are sent, whatever they are sent over. */
-export function databaseOptions({ settings, logger }: CompiledSharedOptions<object>): DatabaseOptions {
+export function databaseOptions({ settings, safeLogger: logger }: CompiledSharedOptions<object>): DatabaseOptions {
+  const warned = new Set<string | undefined>();
   return {
     schema: settings.schema,
     preparedStatements: settings.preparedStatements,
@@ -31,6 +32,14 @@ export function databaseOptions({ settings, logger }: CompiledSharedOptions<obje
         "Prepared statements do not survive on this connection (a pooler in transaction mode?); going on without them. " +
           "Set preparedStatements: false (noPreparedStatements: true) to skip the attempt.",
       );
+    },
+    onOpenTransaction: (task) => {
+      const who = task === undefined ? "A pooled connection was released with" : `Task '${task}' left`;
+      logger[warned.has(task) ? "debug" : "warn"](
+        `${who} an open transaction: the connection was closed, and everything done in the transaction is rolled back. ` +
+          "Commit or roll back before the connection is released (for withPgClient: before its callback ends).",
+      );
+      warned.add(task);
     },
   };
 }

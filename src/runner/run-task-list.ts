@@ -2,17 +2,18 @@ import type { Pool as PgPool, PoolClient } from "pg";
 import type { RunOnceOptions, WorkerPoolOptions } from "../config/options.ts";
 import { clientDatabase, poolDatabase } from "../db/database.ts";
 import type { HeldPool } from "../db/pool.ts";
-import { resetLocks } from "../db/statements/reset-locks.ts";
+import { resetLocks } from "../db/statements/locks.ts";
+import { errorTitle } from "../error-text.ts";
 import type { TaskList } from "../task.ts";
-import { type TaskListInput, toTaskList } from "../tasks/defined-names.ts";
+import { type TaskListInput, toTaskList } from "../tasks/task-list-input.ts";
 import type { Pool } from "../worker/pool.ts";
 import type { WorkerPool } from "../worker.ts";
-import { makeAdders, makeSharedAdders } from "./add-through-hooks.ts";
 import { type CompiledSharedOptions, compileSharedOptions } from "./compile.ts";
+import { makeAdders, makeSharedAdders } from "./hooks/adders.ts";
 import { databaseOptions } from "./open-database.ts";
 import { startPool } from "./start-pool.ts";
 
-/** Runs tasks until told to stop, on a pool and a schema that are ready. */
+/** Runs jobs on your own `pg` pool until stopped. The schema must be up to date; there is no cron. */
 export function runTaskList(options: WorkerPoolOptions, tasks: TaskListInput, pgPool: PgPool): WorkerPool {
   const compiled = compileSharedOptions(options);
   return startPoolOn({ pool: pgPool, isOurs: false }, compiled, toTaskList(tasks), false);
@@ -41,13 +42,13 @@ export function startPoolOn(
   });
 }
 
-/** Runs what is due now on one client, one job after the other; can be awaited. */
+/** Runs the jobs that are due now on one client, one after the other. Await it to wait for the end. */
 export function runTaskListOnce(options: RunOnceOptions, tasks: TaskListInput, client: PoolClient): WorkerPool {
   const compiled = compileSharedOptions(options);
-  const { settings, logger } = compiled;
+  const { settings, safeLogger: logger } = compiled;
   const database = clientDatabase(client, databaseOptions(compiled));
   void database.run(resetLocks, { clock: settings.useNodeTime ? new Date() : null }).catch((error: unknown) => {
-    logger.error(`Failed to reset stale locks: ${String(error)}`, { error });
+    logger.error(`Failed to reset stale locks: ${errorTitle(error)}`, { error });
   });
   return startPool({
     compiled,
@@ -59,7 +60,7 @@ export function runTaskListOnce(options: RunOnceOptions, tasks: TaskListInput, c
     pgPool: undefined,
     ownsPool: false,
     isOnce: true,
-    workerId: options.workerId,
+    workerId: options.workerId ?? undefined,
     noHandleSignals: options.noHandleSignals,
   });
 }

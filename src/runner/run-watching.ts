@@ -11,11 +11,11 @@ import { openDatabase } from "./open-database.ts";
 import { startRunner } from "./run.ts";
 import type { RunnerOptions } from "./runner-options.ts";
 
-/** As `run`, but follows changes of the task files and the crontab while it runs. */
+/** Like `run`, but reloads task files and the crontab when they change. For development. */
 export async function runWatching(options: RunnerOptions): Promise<Runner> {
   const compiled = compileSharedOptions(options);
   const { taskDirectory: taskPath, crontabFile } = compiled.settings;
-  const logger = compiled.logger.scope({ label: "watch" });
+  const logger = compiled.safeLogger.scope({ label: "watch" });
   const open = openDatabase(compiled);
   try {
     await migrateSchema(open.database, compiled.ctx);
@@ -38,7 +38,7 @@ export async function runWatching(options: RunnerOptions): Promise<Runner> {
 }
 
 async function reloadCrontab(compiled: CompiledSharedOptions<RunnerOptions>, cron: RunningCron): Promise<void> {
-  const logger = compiled.logger.scope({ label: "watch" });
+  const logger = compiled.safeLogger.scope({ label: "watch" });
   try {
     const items = await findCronItems(compiled);
     await cron.replaceItems(items);

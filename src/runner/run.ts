@@ -3,20 +3,20 @@ import { type RunningCron, startCron } from "../cron/scheduler.ts";
 import { isAway } from "../db/sqlstate.ts";
 import { ConfigError } from "../errors.ts";
 import type { TaskList } from "../task.ts";
-import { type TaskListInput, toTaskList } from "../tasks/defined-names.ts";
+import { type TaskListInput, toTaskList } from "../tasks/task-list-input.ts";
 import type { Pool } from "../worker/pool.ts";
 import type { Runner } from "../worker.ts";
-import { makeSharedAdders } from "./add-through-hooks.ts";
 import { type CompiledSharedOptions, compileSharedOptions } from "./compile.ts";
-import { cronHooks } from "./cron-hooks.ts";
-import { findCronItems } from "./cron-items.ts";
+import { defaultTimeZone, findCronItems } from "./cron-items.ts";
 import { getTasks } from "./get-tasks.ts";
+import { makeSharedAdders } from "./hooks/adders.ts";
+import { cronHooks } from "./hooks/cron-hooks.ts";
 import { migrateSchema } from "./migrate-schema.ts";
 import { type OpenDatabase, openDatabase } from "./open-database.ts";
 import { startPoolOn } from "./run-task-list.ts";
 import type { RunnerOptions } from "./runner-options.ts";
 
-/** Opens the database, brings its schema up to date, and runs jobs and recurring jobs until stopped. */
+/** Connects to the database, brings its schema up to date, and runs jobs and recurring jobs until stopped. */
 export async function run(
   options: RunnerOptions,
   overrideTaskList?: TaskListInput,
@@ -35,7 +35,7 @@ export async function run(
   }
 }
 
-/** Runs everything that is due, then stops. */
+/** Runs all jobs that are due, including those that they add, then stops. */
 export async function runOnce(options: RunnerOptions, overrideTaskList?: TaskListInput): Promise<void> {
   const compiled = compileSharedOptions(options);
   const open = openDatabase(compiled);
@@ -69,18 +69,18 @@ export function startRunner(
   tasks: TaskList,
   cronItems: ParsedCronItem[],
 ): RunnerParts {
-  const { settings, emit, events, logger } = compiled;
+  const { settings, emit, events, safeLogger: logger } = compiled;
   const { database } = open;
   const cron = startCron({
     items: cronItems,
     database,
     emit,
     ...cronHooks(compiled.lifecycle),
-    timeZone: settings.timeZone === "UTC" ? undefined : settings.timeZone,
+    timeZone: defaultTimeZone(settings),
     onTrouble: ({ error, identifiers, retryInMs }) => {
       const what = identifiers ? `Could not schedule ${identifiers.join(", ")}` : "Scheduling recurring jobs failed";
       const next = retryInMs === undefined ? "" : `; trying again in ${(retryInMs / 1000).toFixed(1)} s`;
-      // Of a database that is away the pool tells, once.
+      // The pool already logs an unreachable database, once.
       logger[isAway(error) ? "debug" : "error"](`${what}: ${error.message}${next}`, { error });
     },
   });

@@ -3,17 +3,24 @@ import type { ForbiddenFlagsFn } from "../config/options.ts";
 import type { Database } from "../db/database.ts";
 import { connectDirectly } from "../db/direct-client.ts";
 import type { ListenOn } from "../db/listener.ts";
-import type { AddAnyJobFunction, AddAnyJobsFunction, Job } from "../job.ts";
+import { OutageLog } from "../db/outage-log.ts";
+import { takeSpareClient } from "../db/pooled-client.ts";
+import { type EventHandlers, observeEvents } from "../emit.ts";
+import { HistoryTender } from "../history/tender.ts";
+import type { Meter } from "../hooks/meter.ts";
+import type { AddAnyJobFunction, AddAnyJobsFunction } from "../job.ts";
 import type { TaskList } from "../task.ts";
-import { makeJobHelpers } from "../worker/helpers.ts";
 import { Pool } from "../worker/pool.ts";
-import type { PoolHooks } from "../worker/pool-options.ts";
+import { makeJobHelpers } from "../worker/run/helpers.ts";
 import type { CompiledSharedOptions } from "./compile.ts";
-import { noteStopReason, tellHooks } from "./lifecycle-events.ts";
+import { eventHooks } from "./hooks/event-hooks.ts";
+import { poolHooks } from "./hooks/plugin-hooks.ts";
+import { poolInterceptors } from "./hooks/pool-interceptors.ts";
+import { daysKept, makeKeepRules } from "./keep-rules.ts";
 import { logEvents } from "./log-events.ts";
 import { makeRecovery } from "./make-recovery.ts";
-import { poolInterceptors } from "./pool-interceptors.ts";
 import { stopOnSignals } from "./signals.ts";
+import { makeTaskOptions } from "./task-options.ts";
 
 export interface StartPoolOptions {
   readonly compiled: CompiledSharedOptions<object>;
@@ -32,14 +39,12 @@ export interface StartPoolOptions {
   readonly noHandleSignals?: boolean | undefined;
 }
 
-/** Brings a pool to life: hands it its tasks, its door to the database, and everybody who wants to know what it does. */
+/** Starts a pool with its tasks, its database and its observers. */
 export function startPool(options: StartPoolOptions): Pool {
   const { compiled, database, tasks, pgPool, isOnce, addJob, addJobs } = options;
-  const { settings, logger, lifecycle } = compiled;
+  const { settings, safeLogger: logger, lifecycle } = compiled;
   const { withPgClient } = database;
   const workerId = (): string => pool.id;
-  const logged = logEvents(compiled.emit, logger, () => Object.keys(tasks));
-  const { emit: told, stopReason } = noteStopReason(tellHooks(logged, lifecycle, workerId), lifecycle);
   const onBreakingMigration = (): void => {
     logger.warn(
       "Graphile Worker has received a breaking migration: this worker is too old for it and stops (exit code 57).",
@@ -47,8 +52,16 @@ export function startPool(options: StartPoolOptions): Pool {
     process.exitCode = 57;
     void pool.gracefulShutdown("Breaking migration");
   };
-  const recovery = makeRecovery({ ...options, pool: () => pool, onBreakingMigration });
-  const emit = recovery?.follow(told) ?? told;
+  const outages = new OutageLog(logger);
+  const recovery = makeRecovery({ ...options, outages, pool: () => pool, onBreakingMigration });
+  const emit = observeEvents(compiled.emit, [
+    ...(recovery?.handlers ?? []),
+    eventHooks(lifecycle, workerId),
+    logEvents({ logger, taskNames: () => Object.keys(tasks), logPayloads: settings.logPayloads }),
+    ...(settings.metrics ? [attachMeter(settings.metrics, options, () => pool)] : []),
+  ]);
+  const taskOptions = makeTaskOptions(settings.taskOptions);
+  const keepRules = makeKeepRules(settings, tasks, taskOptions);
   lifecycle.observe("workerInit", { schema: settings.schema, concurrency: options.concurrency, withPgClient });
   const pool: Pool = new Pool({
     database,
@@ -56,11 +69,21 @@ export function startPool(options: StartPoolOptions): Pool {
     settings: { ...settings, concurrentJobs: options.concurrency },
     emit,
     logger,
-    makeHelpers: makeJobHelpers({ ...settings, database, logger, addJob, addJobs }),
+    outages,
+    makeHelpers: makeJobHelpers({
+      ...settings,
+      database,
+      logger,
+      addJob,
+      addJobs,
+      taskIdentifiers: () => Object.keys(tasks),
+    }),
     hooks: poolHooks(compiled, database, tasks, () =>
       lifecycle.observe("workerStart", { workerId: pool.id, withPgClient }),
     ),
-    interceptors: poolInterceptors(lifecycle, workerId, withPgClient, stopReason),
+    taskOptions,
+    keepRules,
+    interceptors: poolInterceptors(lifecycle, workerId, withPgClient),
     forbiddenFlags: resolveFlags(options.forbiddenFlags),
     mayHoldAhead: typeof options.forbiddenFlags !== "function",
     listenOn: isOnce || !settings.useNotifications ? undefined : listenOn(options),
@@ -72,7 +95,18 @@ export function startPool(options: StartPoolOptions): Pool {
   });
   if (!options.noHandleSignals) stopOnSignals(pool, emit, logger);
   pool.start();
+  // On a client that is not ours alone, the partitions are left to others.
+  if (pgPool) {
+    const tender = new HistoryTender({ database, logger, days: () => daysKept(keepRules, tasks) });
+    tender.start();
+    void pool.promise.catch(() => undefined).then(() => tender.stop());
+  }
   return pool;
+}
+
+function attachMeter(meter: Meter, { compiled, pgPool }: StartPoolOptions, pool: () => Pool): EventHandlers {
+  const { settings, safeLogger: logger } = compiled;
+  return meter.attach({ ...settings, logger, pgPool, workerPool: pool, turnedAt: () => pool().turnedAt });
 }
 
 function resolveFlags(flags: StartPoolOptions["forbiddenFlags"]): () => Promise<readonly string[] | null> {
@@ -84,39 +118,6 @@ function listenOn({ pgPool, ownsPool, compiled }: StartPoolOptions): ListenOn | 
   if (listenConnectionString) return { connect: () => connectDirectly(listenConnectionString), isLent: false };
   // The only connection of a pool is needed for work.
   if (!pgPool || pgPool.options.max === 1) return undefined;
-  return { connect: () => pgPool.connect(), isLent: !ownsPool };
-}
-
-function poolHooks(
-  { ctx, hooks, middleware }: CompiledSharedOptions<object>,
-  database: Database,
-  tasks: TaskList,
-  onStarted: () => void,
-): PoolHooks {
-  const { withPgClient } = database;
-  let hasStarted = false;
-  return {
-    aroundGracefulShutdown: async (workerPool, message, shutDown) => {
-      await middleware.run("poolGracefulShutdown", { ctx, workerPool, message }, () => shutDown());
-    },
-    aroundForcefulShutdown: async (workerPool, message, shutDown) =>
-      (await middleware.run("poolForcefulShutdown", { ctx, workerPool, message }, () => shutDown())) as {
-        forceFailedJobs: readonly Job[];
-      },
-    onWorkerStart: async (worker, flags) => {
-      const event = { worker, flagsToSkip: flags, tasks, withPgClient };
-      await hooks.process("startWorker", ctx, event);
-      if (!hasStarted) onStarted();
-      hasStarted = true;
-      return event.flagsToSkip;
-    },
-    onWorkerExit: (workerPool, worker, replaceWithNewWorker) => {
-      middleware.runSync("poolWorkerPrematureExit", { ctx, workerPool, worker, replaceWithNewWorker }, () => {
-        throw new Error(`Worker ${worker.workerId} exited unexpectedly`);
-      });
-    },
-    onWorkerStop: async (worker) => {
-      await hooks.process("stopWorker", ctx, { worker, withPgClient });
-    },
-  };
+  // In a transaction that was left open, no notification would arrive.
+  return { connect: () => takeSpareClient(pgPool), isLent: !ownsPool };
 }

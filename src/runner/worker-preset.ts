@@ -8,5 +8,5 @@ export const builtInPlugins: readonly GraphileConfig.Plugin[] = [
   LoadTaskFromExecutableFilePlugin,
 ];
 
-/** What every preset starts from. */
+/** The preset that every other one extends: the defaults and the built-in plugins. */
 export const WorkerPreset: GraphileConfig.Preset = makeWorkerPreset(builtInPlugins);

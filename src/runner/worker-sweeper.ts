@@ -1,14 +1,17 @@
-import { recoveryDefaults } from "../config/defaults.ts";
-import type { RecoveryOptions } from "../config/extra-options.ts";
-import { type RecoverySettings, resolveRecovery } from "../config/recovery-settings.ts";
+import {
+  type RecoveryOptions,
+  type RecoverySettings,
+  recoveryDefaults,
+  resolveRecovery,
+} from "../config/recovery-options.ts";
 import type { Database } from "../db/database.ts";
-import { watchLines } from "../db/statements/worker-lines.ts";
+import { watchLines } from "../db/statements/heartbeat.ts";
 import { type ActiveWorker, listActiveWorkers } from "../recovery/list-active-workers.ts";
 import { type SweepResult, sweep } from "../recovery/sweep.ts";
 import type { CompiledSharedOptions } from "./compile.ts";
-import { sweepHooks } from "./sweep-hooks.ts";
+import { sweepHooks } from "./hooks/sweep-hooks.ts";
 
-/** What is left out is taken from the option `recovery`, or from its defaults. */
+/** Options left out are taken from the option `recovery`, or from its defaults. */
 export interface SweepStaleWorkersOptions
   extends Pick<
     RecoveryOptions,
@@ -18,16 +21,17 @@ export interface SweepStaleWorkersOptions
     | "resilientJobFlags"
     | "crashGrace"
     | "maxCrashes"
+    | "recoveryBackoff"
   > {
-  /** Find out which workers and jobs it would be, and change nothing. */
+  /** Report which workers and jobs it would recover, and change nothing. */
   dryRun?: boolean;
 }
 
-/** Looks after the workers of a schema, whether or not recovery is on in this process. */
+/** Recovers the jobs of dead workers, whether or not recovery is on in this process. */
 export interface WorkerSweeper {
-  /** Takes jobs from workers that are dead, now. */
+  /** Recovers the jobs of dead workers now, as `hathi sweep` does. */
   sweepStaleWorkers(options?: SweepStaleWorkersOptions): Promise<SweepResult>;
-  /** Workers that take part in recovery; stale after so many milliseconds (`sweepThreshold`, if left out). */
+  /** Lists the workers that take part in recovery. Those without a heartbeat for `threshold` milliseconds (default `sweepThreshold`) are marked stale. */
   listActiveWorkers(threshold?: number): Promise<ActiveWorker[]>;
 }
 

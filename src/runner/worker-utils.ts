@@ -1,46 +1,82 @@
+import type { PoolClient } from "pg";
 import { type CleanupOptions, cleanup } from "../admin/cleanup.ts";
-import { type JobInspector, makeJobInspector } from "../admin/inspect.ts";
-import { type JobAdmin, makeJobAdmin } from "../admin/jobs.ts";
+import { type JobAdmin, makeJobAdmin } from "../admin/job-admin.ts";
+import type { JobFilter } from "../admin/job-filter.ts";
+import { type JobInspector, makeJobInspector } from "../admin/job-inspector.ts";
+import { eachJobId, getJob } from "../admin/list-jobs.ts";
 import { type AddBatchJobFunction, makeAddBatchJob } from "../client/add-batch-job.ts";
 import type { CallerTransaction } from "../client/transaction/caller-transaction.ts";
-import { executorFor } from "../client/transaction/executor-for.ts";
+import { type Executor, executorFor } from "../client/transaction/executor-for.ts";
 import type { WorkerUtilsOptions } from "../config/options.ts";
+import { type JobControl, makeJobControl } from "../control/job-control.ts";
+import { makePauseAdmin, type PauseAdmin } from "../control/pause-admin.ts";
+import type { Database } from "../db/database.ts";
+import { describeMigration } from "../db/migrate.ts";
+import { type HistoryReader, makeHistoryReader } from "../history/history-reader.ts";
 import type { AddAnyJobFunction, AddAnyJobsFunction } from "../job.ts";
-import type { Helpers } from "../task.ts";
+import type { JobId } from "../job-checks.ts";
+import type { EnhancedWithPgClient, Helpers, PromiseOrDirect } from "../task.ts";
 import { InFlight } from "../util/in-flight.ts";
-import { makeAdders, makeSharedAdders } from "./add-through-hooks.ts";
 import { compileSharedOptions } from "./compile.ts";
+import { type FoundJob, makeFindJob } from "./find-job.ts";
+import { makeAdders, makeSharedAdders } from "./hooks/adders.ts";
 import { migrateSchema } from "./migrate-schema.ts";
 import { openDatabase } from "./open-database.ts";
 import { makeWorkerSweeper, type WorkerSweeper } from "./worker-sweeper.ts";
 
 /** Adds and changes jobs. */
-export interface JobUtils extends JobAdmin {
+export interface JobUtils extends JobAdmin, JobControl<JobFilter> {
   addJob: AddAnyJobFunction;
   addJobs: AddAnyJobsFunction;
   addBatchJob: AddBatchJobFunction;
 }
 
-/** Puts jobs in and manages them, without running any. */
-export interface WorkerUtils extends JobUtils, JobInspector, WorkerSweeper, Helpers {
-  /** The same on a transaction of yours: what is done becomes true when you commit, and never if you roll back. */
-  withTransaction(tx: CallerTransaction): JobUtils;
-  /** Installs the schema or brings it up to date; done once already when the utils were made. */
+/** What Graphile Worker's utilities have, for code and mocks written for them; `makeWorkerUtils` returns more. */
+export interface WorkerUtils
+  extends Helpers,
+    Pick<JobAdmin, "completeJobs" | "permanentlyFailJobs" | "rescheduleJobs" | "forceUnlockWorkers"> {
   migrate(): Promise<void>;
-  /** Forgets names that no job uses; see `CleanupOptions`. */
+  cleanup(options: CleanupOptions): Promise<void>;
+  release(): PromiseOrDirect<void>;
+}
+
+/** Adds and manages jobs without running any; returned by `makeWorkerUtils`. */
+export interface QueueUtils extends WorkerUtils, JobUtils, JobInspector, HistoryReader, PauseAdmin, WorkerSweeper {
+  /** One job with its payload and its attempts, wherever it is: waiting, running, or finished and kept in history. Null if nothing is known. */
+  getJob(id: JobId): Promise<FoundJob | null>;
+  readonly withPgClient: EnhancedWithPgClient;
+  /** The schema that holds the jobs. */
+  readonly schema: string;
+  /** The same methods on your own transaction: they take effect when you commit, and never if you roll back. */
+  withTransaction(tx: CallerTransaction): JobUtils;
+  /** Runs the callback in a transaction: commits everything it adds and changes through `jobs` and `client`, or nothing if it throws. */
+  transaction<T>(work: (jobs: JobUtils, client: PoolClient) => Promise<T>): Promise<T>;
+  /** Returns the SQL that `migrate` would run now; empty if the schema is up to date. */
+  planMigration(): Promise<string>;
+  /** Installs the schema or brings it up to date. `makeWorkerUtils` has already done so once. */
+  migrate(): Promise<void>;
+  /** Deletes names of tasks and queues that no job uses, and permanently failed jobs if asked to. */
   cleanup(options?: CleanupOptions): Promise<void>;
-  /** Waits for adds under way and closes what was opened; a pool of your own stays open. May be called twice. */
+  /** Waits for pending adds and closes the connections; your own `pgPool` stays open. May be called twice. */
   release(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Opens the database, brings its schema up to date, and gives what can be done with it. */
-export async function makeWorkerUtils(options: WorkerUtilsOptions): Promise<WorkerUtils> {
+export interface MakeWorkerUtilsOptions {
+  /** False leaves the schema as it is, for code that only reads. */
+  readonly migrate?: boolean | undefined;
+}
+
+/** Connects to the database, brings its schema up to date, and returns the functions that add and manage jobs. */
+export async function makeWorkerUtils(
+  options: WorkerUtilsOptions,
+  { migrate = true }: MakeWorkerUtilsOptions = {},
+): Promise<QueueUtils> {
   const compiled = compileSharedOptions(options, { label: "WorkerUtils" });
   const { settings, ctx, logger } = compiled;
   const { database, release: close } = openDatabase(compiled);
   try {
-    await migrateSchema(database, ctx);
+    if (migrate) await migrateSchema(database, ctx);
   } catch (error) {
     await close();
     throw error;
@@ -53,18 +89,31 @@ export async function makeWorkerUtils(options: WorkerUtilsOptions): Promise<Work
     await adds.settled();
     await close();
   };
+  const jobsOn = (executor: Executor): JobUtils => {
+    const inside = makeAdders(executor, compiled);
+    return {
+      ...makeJobAdmin(executor),
+      ...controlOf(executor),
+      ...inside,
+      addBatchJob: makeAddBatchJob(inside.addJob),
+    };
+  };
+  const history = makeHistoryReader(database);
   return {
     ...makeJobAdmin(database),
-    ...makeJobInspector(database),
+    ...controlOf(database),
+    ...makeJobInspector(database, settings.recovery ? settings.recovery.sweepThreshold : undefined),
+    ...history,
+    getJob: makeFindJob(database, (id) => getJob(database, id), history),
+    ...makePauseAdmin(database, settings),
     ...makeWorkerSweeper(compiled, database),
     addJob,
     addJobs: adds.track(adders.addJobs) as AddAnyJobsFunction,
     addBatchJob: makeAddBatchJob(addJob),
-    withTransaction(tx) {
-      const executor = executorFor(tx, settings.schema);
-      const inside = makeAdders(executor, compiled);
-      return { ...makeJobAdmin(executor), ...inside, addBatchJob: makeAddBatchJob(inside.addJob) };
-    },
+    withTransaction: (tx) => jobsOn(executorFor(tx, settings.schema)),
+    transaction: (work) => database.transaction((tx) => tx.withPgClient((client) => work(jobsOn(tx), client))),
+    planMigration: () => database.withPgClient((client) => describeMigration({ client, schema: settings.schema })),
+    schema: settings.schema,
     logger,
     withPgClient: database.withPgClient,
     migrate: () => migrateSchema(database, ctx),
@@ -72,4 +121,8 @@ export async function makeWorkerUtils(options: WorkerUtilsOptions): Promise<Work
     release,
     [Symbol.asyncDispose]: release,
   };
+}
+
+function controlOf(database: Pick<Database, "run">): JobControl<JobFilter> {
+  return makeJobControl({ database, findIds: (filter: JobFilter) => eachJobId(database, filter, 1_000) });
 }

@@ -1,5 +1,5 @@
 import { PayloadError, toError } from "../errors.ts";
-import type { JobHelpers, PromiseOrDirect } from "../task.ts";
+import type { PromiseOrDirect, TaskHelpers } from "../task.ts";
 import type { InputOf, OutputOf, PayloadIssue, StandardSchema, TaskDefinition } from "../task-definition.ts";
 import { type DefinedDefaults, makeDefinition } from "./definition.ts";
 import {
@@ -12,9 +12,7 @@ import {
   type Upgrade,
 } from "./fit-payload.ts";
 
-/**
- * How one item of a batch ended: said outright, as `Promise.allSettled` says it, or as a promise that is fulfilled or rejected.
- */
+/** How one item of a batch ended: a plain result, a result of `Promise.allSettled`, or a promise. */
 export type ItemResult =
   | { readonly ok: true }
   | { readonly ok: false; readonly error: unknown }
@@ -25,10 +23,10 @@ interface BatchTaskParts<Item> extends DefinedDefaults<readonly Item[]> {
   /** The task's name. A task file must have the same. */
   readonly identifier: string;
   /**
-   * Does the work of all items. Nothing returned: all are done. One result per item, in order: those that failed are tried
-   * again without the others. Thrown: all are tried again.
+   * Does the work of all items. If it returns nothing, all are done. If it returns one result per item, in order, the failed ones are
+   * retried without the others. If it throws, all are retried.
    */
-  readonly run: (items: readonly Item[], helpers: JobHelpers) => PromiseOrDirect<void | readonly ItemResult[]>;
+  readonly run: (items: readonly Item[], helpers: TaskHelpers) => PromiseOrDirect<void | readonly ItemResult[]>;
 }
 
 /** A batch task whose items a validator checks. */
@@ -47,9 +45,9 @@ export interface UncheckedBatchTaskOptions<Item> extends BatchTaskParts<Item> {
 }
 
 /**
- * Defines a task whose payload is an array, and which answers for each item on its own. Jobs that are added with the same key
- * become one, with the items of both. An item that does not fit fails alone; the others are done. A `run` that gives another
- * number of results than it got items fails as a whole, since nobody could say which item was meant.
+ * Defines a task whose payload is an array and whose items succeed or fail one by one. Jobs added with the same key become one job with the
+ * items of both. An item that the validator rejects fails alone. A `run` that returns a different number of results than it got
+ * items fails as a whole.
  */
 export function defineBatchTask<Schema extends StandardSchema, Olds extends readonly unknown[]>(
   options: BatchTaskOptions<Schema, Olds>,
@@ -70,7 +68,7 @@ export function defineBatchTask(
       if (!isBatch(payload)) throw new PayloadError(identifier, notABatch);
       const fits = await fitItems(payload, (item) => fitPayload(shape, item));
       const good = fits.flatMap((fit) => (fit.issues ? [] : [fit.value]));
-      const results = good.length > 0 ? await run(good as never[], helpers) : [];
+      const results = good.length > 0 ? await run(good as never[], helpers as TaskHelpers) : [];
       if (results === undefined && good.length === fits.length) return;
       const ends = endsOf(results ?? good.map(() => ({ ok: true })), good.length, identifier);
       let next = 0;

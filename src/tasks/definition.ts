@@ -2,10 +2,14 @@ import { ConfigError, JobSpecError, PayloadError, toError } from "../errors.ts";
 import type { TaskSpec } from "../job.ts";
 import type { Task } from "../task.ts";
 import { $$definition, type DefinitionParts, type PreparedJob, type TaskDefinition } from "../task-definition.ts";
+import { readTaskOptions, type TaskRunOptions, type TaskRunSettings, taskOptionNames } from "../task-options.ts";
+import { suggestion } from "../util/nearest.ts";
 import type { Fit } from "./fit-payload.ts";
 
 /** How jobs of a task run unless they say otherwise; two of it may depend on the payload. */
-export interface DefinedDefaults<Payload> extends Pick<TaskSpec, "maxAttempts" | "priority" | "flags"> {
+export interface DefinedDefaults<Payload>
+  extends Pick<TaskSpec, "maxAttempts" | "priority" | "flags">,
+    Omit<TaskRunOptions, "maxAttempts" | "priority" | "queueName"> {
   readonly queueName?: string | ((payload: Payload) => string | undefined);
   readonly jobKey?: string | ((payload: Payload) => string | undefined);
 }
@@ -22,11 +26,12 @@ interface DefinitionSource {
 export function makeDefinition({ options, fitNew, check, task }: DefinitionSource): TaskDefinition {
   const { identifier } = options;
   if (typeof identifier !== "string" || identifier === "") {
-    throw new ConfigError(`'identifier' of a task must be a text, got ${JSON.stringify(identifier)}.`);
+    throw new ConfigError(`'identifier' of a task must be a non-empty string, got ${JSON.stringify(identifier)}.`);
   }
   if (typeof options.run !== "function") {
     throw new ConfigError(`'run' of task '${identifier}' must be a function, got ${typeof options.run}.`);
   }
+  const settings = readOptions(options);
   const prepare = async (payload: unknown, spec: TaskSpec): Promise<PreparedJob> => {
     const fit = await fitNew(asWorkerSees(payload, identifier));
     if (fit.issues) throw new PayloadError(identifier, fit.issues);
@@ -37,11 +42,25 @@ export function makeDefinition({ options, fitNew, check, task }: DefinitionSourc
     {
       identifier,
       add: ((to, payload, spec) => to.addJob(definition, payload, spec)) as TaskDefinition["add"],
-      [$$definition]: { prepare, check },
+      [$$definition]: { prepare, check, options: settings },
     },
   );
   // Stack traces and logs show it.
   return Object.defineProperty(definition, "name", { value: identifier });
+}
+
+/** What a definition may say beside its task options. */
+const otherKeys = ["identifier", "run", "payload", "item", "upgrade", "flags", "jobKey"];
+
+function readOptions(options: DefinitionSource["options"]): TaskRunSettings | undefined {
+  const { identifier } = options;
+  const given = Object.entries(options).filter(([key]) => !otherKeys.includes(key));
+  for (const [key] of given) {
+    if (taskOptionNames.includes(key)) continue;
+    const known = [...taskOptionNames, ...otherKeys];
+    throw new ConfigError(`Unknown key '${key}' in the definition of task '${identifier}'.${suggestion(key, known)}`);
+  }
+  return given.length > 0 ? readTaskOptions(Object.fromEntries(given), `task '${identifier}'`) : undefined;
 }
 
 /** A payload comes back from the database as JSON has it, and nothing stands for `{}`. */

@@ -1,9 +1,10 @@
-import { spawn } from "node:child_process";
-import { createInterface } from "node:readline";
-import type { Readable } from "node:stream";
-import type { FileDetails } from "../hooks.ts";
+import { type ChildProcess, spawn } from "node:child_process";
+import { codeOf } from "../errors.ts";
+import type { FileDetails } from "../hooks/plugin.ts";
 import type { JobHelpers, Task } from "../task.ts";
-import { codeOf } from "./error-code.ts";
+import { defaultAbortGraceMs } from "../task-options.ts";
+import { clearTimeout, setTimeout } from "../util/timers.ts";
+import { relayOutput } from "./relay-output.ts";
 
 const longestRunMs = 4 * 60 * 60 * 1000;
 
@@ -14,25 +15,40 @@ export function executableTask({ fullPath }: FileDetails, taskIdentifier: string
       const child = spawn(fullPath, {
         env: environmentOf(taskIdentifier, helpers),
         stdio: ["pipe", "pipe", "pipe"],
-        signal: helpers.abortSignal,
         timeout: longestRunMs,
       });
-      let lastError = "";
-      relay(child.stdout, (line) => helpers.logger.info(line));
-      relay(child.stderr, (line) => {
-        lastError = line;
-        helpers.logger.error(line);
-      });
+      const letGo = stopOnAbort(child, helpers);
+      relayOutput(child.stdout, (line) => helpers.logger.info(line));
+      const errors = relayOutput(child.stderr, (line) => helpers.logger.error(line));
       // A program need not read its payload.
       child.stdin.on("error", () => undefined);
       child.stdin.end(JSON.stringify({ payload }));
-      child.on("error", (error) => reject(describeStartFailure(fullPath, error)));
+      child.on("error", (error) => {
+        letGo();
+        reject(describeStartFailure(fullPath, error));
+      });
       child.on("close", (code, signal) => {
+        letGo();
         if (code === 0) return resolve();
         const end = code === null ? `was ended by ${signal}` : `failed with exit code ${code}`;
-        reject(new Error(`Executable '${fullPath}' ${end}${lastError ? `: ${lastError}` : ""}`));
+        reject(new Error(`Executable '${fullPath}' ${end}${errors.last ? `: ${errors.last}` : ""}`));
       });
     });
+}
+
+/** Asks the program to end when the job's signal aborts, and kills it if it does not. Returns a function that cancels this. */
+function stopOnAbort(child: ChildProcess, { abortSignal, abortGrace = defaultAbortGraceMs }: JobHelpers): () => void {
+  let killTimer: NodeJS.Timeout | undefined;
+  const stop = (): void => {
+    child.kill("SIGTERM");
+    killTimer = setTimeout(() => child.kill("SIGKILL"), Math.min(abortGrace, 2 ** 31 - 1));
+  };
+  if (abortSignal.aborted) stop();
+  else abortSignal.addEventListener("abort", stop, { once: true });
+  return () => {
+    clearTimeout(killTimer);
+    abortSignal.removeEventListener("abort", stop);
+  };
 }
 
 function environmentOf(taskIdentifier: string, { job }: JobHelpers): NodeJS.ProcessEnv {
@@ -52,18 +68,14 @@ function environmentOf(taskIdentifier: string, { job }: JobHelpers): NodeJS.Proc
   return env;
 }
 
-function relay(stream: Readable, log: (line: string) => void): void {
-  createInterface({ input: stream }).on("line", (line) => {
-    if (line.trim() !== "") log(line);
-  });
-}
-
 function describeStartFailure(file: string, error: Error): Error {
+  const code = codeOf(error);
+  if (code === "ABORT_ERR") return error;
   const reason =
-    codeOf(error) === "ENOENT"
+    code === "ENOENT"
       ? "the file, or the interpreter its first line names, was not found"
-      : codeOf(error) === "ENOEXEC"
+      : code === "ENOEXEC"
         ? "it is neither a program nor a script with a '#!' line"
         : error.message;
-  return codeOf(error) === "ABORT_ERR" ? error : new Error(`Could not start '${file}': ${reason}.`, { cause: error });
+  return new Error(`Could not start '${file}': ${reason}.`);
 }

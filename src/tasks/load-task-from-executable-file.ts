@@ -1,6 +1,6 @@
 import "graphile-config";
 import { constants } from "node:fs";
-import type {} from "../hooks.ts";
+import type {} from "../hooks/plugin.ts";
 
 const platforms: readonly NodeJS.Platform[] = ["darwin", "freebsd", "linux", "openbsd", "sunos"];
 

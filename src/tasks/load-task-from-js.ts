@@ -1,5 +1,5 @@
 import "graphile-config";
-import type {} from "../hooks.ts";
+import type {} from "../hooks/plugin.ts";
 import { loadTaskFile } from "./module-tasks.ts";
 
 /** Loads a task from the first of its files that has one of the `fileExtensions`, in their order. */

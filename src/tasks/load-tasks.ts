@@ -1,4 +1,4 @@
-import type { FileDetails } from "../hooks.ts";
+import type { FileDetails } from "../hooks/plugin.ts";
 import type { Logger } from "../logger.ts";
 import type { Task, TaskList } from "../task.ts";
 import { loadTaskListFile } from "./module-tasks.ts";

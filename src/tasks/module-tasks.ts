@@ -1,15 +1,17 @@
 import type { Logger } from "../logger.ts";
 import { isValidTask, type Task, type TaskList } from "../task.ts";
 import { isTaskDefinition } from "../task-definition.ts";
+import { giveOptions, readTaskOptions } from "../task-options.ts";
+import { unwrapDefault } from "../util/unwrap-default.ts";
 import { importFile } from "./import-file.ts";
 import { TaskFileError } from "./task-file-error.ts";
-
 /**
  * The task that a file exports: its default export, or what CommonJS calls `module.exports`. If that is a definition, its name
  * must be the file's: jobs are added with the one, and looked for under the other.
  */
 export async function loadTaskFile(file: string, identifier: string): Promise<Task> {
-  const exported = unwrapDefault(await importFile(file));
+  const module = await importFile(file);
+  const exported = unwrapDefault(module);
   if (!isValidTask(exported)) {
     throw new TaskFileError(
       file,
@@ -22,7 +24,20 @@ export async function loadTaskFile(file: string, identifier: string): Promise<Ta
       `'${file}' is the file of task '${identifier}', but defines task '${exported.identifier}': rename one of them.`,
     );
   }
+  const options = optionsIn(module);
+  if (options !== undefined) giveOptions(exported, readTaskOptions(options, `'options' of '${file}'`));
   return exported;
+}
+
+/** What a task file exports as `options`, beside its task. */
+function optionsIn(module: unknown): unknown {
+  let value = module;
+  for (let level = 0; level < 3; level++) {
+    if (typeof value !== "object" || value === null) return undefined;
+    if ("options" in value) return value.options;
+    value = (value as { default?: unknown }).default;
+  }
+  return undefined;
 }
 
 /** All tasks of a single file: the properties of its default export if that is an object, else its named exports. */
@@ -37,16 +52,6 @@ export async function loadTaskListFile(file: string, logger: Logger): Promise<Ta
     else logger.warn(`Not a task: '${name}' of '${file}' is ${kindOf(task)}, not a function.`);
   }
   return tasks;
-}
-
-/** A default export may be wrapped twice: by a compiler's `__esModule`, and by Node importing CommonJS. */
-function unwrapDefault(module: unknown): unknown {
-  let value = module;
-  for (let level = 0; level < 3; level++) {
-    if (typeof value !== "object" || value === null || !("default" in value)) break;
-    value = value.default;
-  }
-  return value;
 }
 
 function kindOf(value: unknown): string {

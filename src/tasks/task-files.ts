@@ -2,10 +2,12 @@ import type { Stats } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ConfigError } from "../errors.ts";
-import type { FileDetails } from "../hooks.ts";
+import type { FileDetails } from "../hooks/plugin.ts";
 import type { Logger } from "../logger.ts";
 
 const folderName = /^[A-Za-z0-9_-]+$/;
+/** Helpers that live beside tasks: hidden files, names that begin with `_`, tests, and type declarations. */
+const helperName = /^[._]|\.(test|spec)\.[cm]?[jt]sx?$|\.d\.[cm]?ts$|^__tests__$/;
 const fileName = /^([A-Za-z0-9_-]+)((?:\.[A-Za-z0-9_-]+)*)$/;
 
 /** The files of a task folder, grouped by the task they belong to, in the order in which tasks are loaded. */
@@ -40,6 +42,7 @@ async function collect(
 ): Promise<void> {
   const entries = await readdir(folder, { withFileTypes: true });
   for (const entry of entries.sort((a, b) => a.name.localeCompare(b.name, "en-US"))) {
+    if (helperName.test(entry.name)) continue;
     const fullPath = join(folder, entry.name);
     if (entry.isDirectory()) {
       if (folderName.test(entry.name)) await collect(fullPath, [...parents, entry.name], filesByTask, logger);

@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import type * as OpenTelemetry from "@opentelemetry/api";
+import { ownUrl } from "../util/own-url.ts";
 import { version } from "../version.ts";
 
 export type Api = typeof OpenTelemetry;
@@ -37,7 +38,7 @@ export function findTracing(): Tracing | undefined {
 /** The application's own copy: it is an optional peer, so whether it is there is only known when we look. */
 function findApi(): Api | null {
   try {
-    return createRequire(import.meta.url)("@opentelemetry/api") as Api;
+    return createRequire(ownUrl)("@opentelemetry/api") as Api;
   } catch {
     return null;
   }

@@ -1,10 +1,16 @@
 import { AssertionError } from "node:assert";
 import { inspect } from "node:util";
-import { type AnyTaskDefinition, isTaskDefinition, type TaskInput, type WorkerUtils } from "../index.ts";
+import {
+  type AnyTaskDefinition,
+  isTaskDefinition,
+  type PresentJob,
+  type QueueUtils,
+  type TaskInput,
+} from "../index.ts";
 import { findDifference } from "./find-difference.ts";
 
 /** A job that waits in the database, with its payload. */
-export type KeptJob = NonNullable<Awaited<ReturnType<WorkerUtils["getJob"]>>>;
+export type KeptJob = PresentJob;
 
 /** A task's name, or its definition. */
 export type TestedTask = string | AnyTaskDefinition;
@@ -29,20 +35,20 @@ export interface ExpectedJob<Task extends TestedTask = string> {
 }
 
 /** All jobs that wait for a task (or for any), oldest first, with their payloads. */
-export async function findJobs(utils: WorkerUtils, task?: TestedTask): Promise<KeptJob[]> {
+export async function findJobs(utils: QueueUtils, task?: TestedTask): Promise<KeptJob[]> {
   const jobs: KeptJob[] = [];
-  for (let before: string | null | undefined; before !== null; ) {
-    const page = await utils.listJobs({ task: task && nameOf(task), before, limit: 1000 });
+  for (let after: string | null | undefined; after !== null; ) {
+    const page = await utils.listJobs({ task: task && nameOf(task) }, { after, limit: 1000 });
     const kept = await Promise.all(page.jobs.map(({ id }) => utils.getJob(id)));
-    jobs.push(...kept.filter((job) => job !== null));
-    before = page.next;
+    jobs.push(...kept.filter((job) => job !== null && job.state !== "finished"));
+    after = page.next;
   }
   return jobs.reverse();
 }
 
 /** Finds the job that is as expected, or says what there is instead. */
 export async function assertJobAdded<Task extends TestedTask>(
-  utils: WorkerUtils,
+  utils: QueueUtils,
   task: Task,
   expected: ExpectedJob<Task> = {},
 ): Promise<KeptJob> {
@@ -57,7 +63,7 @@ export async function assertJobAdded<Task extends TestedTask>(
 
 /** Fails if there is a job that is as described. */
 export async function assertNoJobAdded<Task extends TestedTask>(
-  utils: WorkerUtils,
+  utils: QueueUtils,
   task: Task,
   unexpected: ExpectedJob<Task> = {},
 ): Promise<void> {
@@ -72,7 +78,7 @@ function nameOf(task: TestedTask): string {
   return isTaskDefinition(task) ? task.identifier : task;
 }
 
-async function describeOthers(utils: WorkerUtils): Promise<string> {
+async function describeOthers(utils: QueueUtils): Promise<string> {
   const names = new Set((await findJobs(utils)).map((job) => job.task_identifier));
   if (names.size === 0) return "No job waits at all.";
   return `There are only jobs of ${[...names].map((name) => `'${name}'`).join(", ")}.`;

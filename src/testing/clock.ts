@@ -1,25 +1,34 @@
+import { channel } from "node:diagnostics_channel";
+
 /** Milliseconds, or a sum of units. */
 export type TimeSpan =
   | number
   | { readonly days?: number; readonly hours?: number; readonly minutes?: number; readonly seconds?: number };
 
-/** The time of this process, which a test may move. It goes on ticking. */
+/** Moves the time (`Date`) of this process. The clock keeps running; timers are not affected. */
 export interface TestClock {
+  /** The time that code in this process sees. */
   now(): Date;
-  /** Moves it forward, or back. */
+  /** Moves the time forward, or back. */
   advance(by: TimeSpan): void;
+  /** Sets the time. */
   set(to: Date): void;
-  /** Shows the real time again. */
+  /** Returns to the real time. */
   reset(): void;
+  /** Milliseconds between the real time and this one. */
   readonly offsetMs: number;
 }
+
+/** Running workers hear of it, also those of another copy of the library. */
+const movedTime = channel("hathi:testing:moved-time");
 
 let offsetMs = 0;
 let real: DateConstructor | undefined;
 
 /**
  * What moves is `Date` itself, for all code of this process: a test queue asks for jobs that are due by it, tasks read it, and
- * jobs that name no time are added at it. Timers stay as they are, since a worker could not work without them.
+ * jobs that name no time are added at it. Timers stay as they are, since a worker could not work without them; but jobs that run grow
+ * older when it moves forward, so their timeouts can be tried.
  */
 export const clock: TestClock = {
   now: () => new Date(),
@@ -33,6 +42,7 @@ export const clock: TestClock = {
 
 function moveTo(newOffsetMs: number): void {
   if (!Number.isFinite(newOffsetMs)) throw new Error("The clock can only be moved to a valid moment.");
+  const movedMs = newOffsetMs - offsetMs;
   offsetMs = newOffsetMs;
   if (offsetMs !== 0 && !real) {
     real = globalThis.Date;
@@ -41,6 +51,7 @@ function moveTo(newOffsetMs: number): void {
     globalThis.Date = real;
     real = undefined;
   }
+  if (movedMs !== 0) movedTime.publish(movedMs);
 }
 
 function realNow(): number {

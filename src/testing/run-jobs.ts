@@ -1,27 +1,28 @@
 import { randomBytes } from "node:crypto";
 import { EventEmitter } from "node:events";
-import { type Job, type RunnerOptions, runOnce, type WorkerEvents, type WorkerUtils } from "../index.ts";
+import { type Job, type QueueUtils, type RunnerOptions, runOnce, type WorkerEvents } from "../index.ts";
 import { clock } from "./clock.ts";
 
 /** How a job ended. */
 export interface JobOutcome {
   readonly job: Job;
-  readonly status: "succeeded" | "failed";
+  /** A permanently failed job is `failed` too; its `retryAt` is null. */
+  readonly status: "succeeded" | "failed" | "snoozed" | "cancelled";
   readonly error: Error | null;
-  /** When it is tried again; null if it is done, or has no attempt left. */
+  /** When it runs again; null if it is done or cancelled, or has no attempt left. */
   readonly retryAt: Date | null;
 }
 
 export interface RunDueOptions {
-  /** How many jobs run at once; 1 if left out, so that their order is certain. */
+  /** How many jobs run at once. Default 1, so that their order is certain. */
   readonly concurrency?: number;
-  /** More jobs than this are taken for jobs that add themselves for ever; 1000 if left out. */
+  /** Throws after this many jobs, since they probably add each other endlessly. Default 1000. */
   readonly maxJobs?: number;
 }
 
 /** What a run of jobs needs to know of the queue. */
 export interface RunSource {
-  readonly utils: WorkerUtils;
+  readonly utils: QueueUtils;
   readonly options: RunnerOptions;
   readonly escapedSchema: string;
 }
@@ -59,7 +60,7 @@ export async function runJob(source: RunSource, id: string): Promise<JobOutcome>
   if (outcome) return outcome;
   const { reasons } = await source.utils.explainJob(id);
   const reason = reasons.find(({ kind }) => ["exhausted", "locked", "queue-held", "queue-order"].includes(kind));
-  throw new Error(`Job ${id} could not be run. ${reason?.message ?? "Nobody took it: is its task in the list?"}`);
+  throw new Error(`Job ${id} could not be run. ${reason?.message ?? "No worker took it: is its task in the list?"}`);
 }
 
 /** Flags that no test of a user has: of the one job to run, and of jobs that have begun. */
@@ -80,6 +81,8 @@ function alsoForbid(mark: string, given: RunnerOptions["forbiddenFlags"]): () =>
 interface End {
   readonly job: Job;
   readonly error: Error | null;
+  readonly status: JobOutcome["status"];
+  readonly snoozedUntil: Date | undefined;
 }
 
 /**
@@ -94,7 +97,9 @@ async function runMarked(
 ): Promise<End[]> {
   const ends: End[] = [];
   const events = new EventEmitter() as unknown as WorkerEvents;
-  events.on("job:complete", ({ job, error }) => ends.push({ job, error }));
+  events.on("job:complete", ({ job, error, outcome, runAt }) =>
+    ends.push({ job, error, status: outcome === "permanentlyFailed" ? "failed" : outcome, snoozedUntil: runAt }),
+  );
   const order: string[] = [];
   const beforeJobRun = async ({ job }: { readonly job: Job }): Promise<{ fail: string } | undefined> => {
     job.flags = withoutMark(job.flags, wanted);
@@ -131,15 +136,15 @@ async function readOutcomes(source: RunSource, { wanted, begun }: Marks, ends: r
   );
   const keptById = new Map(kept.map((row) => [row.id, row]));
   const outcomes: JobOutcome[] = [];
-  for (const { job, error } of ends) {
+  for (const { job, error, status, snoozedUntil } of ends) {
     const row = keptById.get(job.id);
     let retryAt = row && error && !row.is_dead ? row.run_at : null;
     if (row && retryAt && clock.offsetMs !== 0) {
       const delayMs = retryAt.getTime() - Math.max(row.updated_at.getTime(), job.run_at.getTime());
-      retryAt = new Date(clock.now().getTime() + delayMs);
+      retryAt = snoozedUntil ?? new Date(clock.now().getTime() + delayMs);
       await source.utils.rescheduleJobs([job.id], { runAt: retryAt });
     }
-    outcomes.push({ job, status: error ? "failed" : "succeeded", error, retryAt });
+    outcomes.push({ job, status, error, retryAt });
   }
   return outcomes;
 }

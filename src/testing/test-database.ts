@@ -5,21 +5,21 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 export interface TestDatabaseOptions {
-  /** Where the server keeps its files; a folder of this project's own below the system's temporary one, if left out. */
+  /** Where the server keeps its files. If left out, a folder for this project below the system's temporary folder. */
   readonly dataDir?: string;
 }
 
 /** A PostgreSQL server for tests. */
 export interface TestDatabase {
   readonly connectionString: string;
-  /** Lets go of it; the last process to do so ends it. May be called twice. */
+  /** Releases the server; it stops when the last process has released it. May be called twice. */
   stop(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * Starts a PostgreSQL server for the tests of this project, or joins the one that another process of it has started: so it may
- * be called once for a whole run, or in every test file. Needs the package `@hathi/embedded`.
+ * Starts a PostgreSQL server for the tests of this project, or uses the one that another process of the project has started. Call it once
+ * for a whole run, or in every test file. Needs the package `@hathi/embedded`.
  */
 export async function startTestDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const { startEmbedded } = await importEmbedded();

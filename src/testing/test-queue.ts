@@ -5,8 +5,8 @@ import {
   type Job,
   Logger,
   makeWorkerUtils,
+  type QueueUtils,
   type RunnerOptions,
-  type WorkerUtils,
 } from "../index.ts";
 import {
   assertJobAdded,
@@ -18,42 +18,46 @@ import {
 } from "./assert-added.ts";
 import { clock, type TestClock } from "./clock.ts";
 import { type JobOutcome, type RunDueOptions, type RunSource, runDueJobs, runJob } from "./run-jobs.ts";
+import { startTestWorker, type TestWorker, type TestWorkerOptions } from "./test-worker.ts";
 
 /** As for `run`. The database is `pgPool`, `connectionString` or DATABASE_URL; nothing is logged unless there is a `logger`. */
 export interface TestQueueOptions extends Omit<RunnerOptions, "useNodeTime" | "events"> {
-  /** A schema of yours to use as it is and to leave as it is; a fresh one that is dropped afterwards, if left out. */
+  /** An existing schema to use and to keep. If left out, a fresh one that `drop` deletes. */
   readonly schema?: string;
 }
 
-/** A queue that belongs to one test. */
+/** A queue for one test. */
 export interface TestQueue {
+  /** The name of the queue's schema. */
   readonly schema: string;
-  /** Everything that `makeWorkerUtils` gives. */
-  readonly utils: WorkerUtils;
+  /** Everything that `makeWorkerUtils` returns. */
+  readonly utils: QueueUtils;
   readonly addJob: AddAnyJobFunction;
   readonly addJobs: AddAnyJobsFunction;
-  /** For code under test that makes its own utils, or runs its own worker, on this queue. */
+  /** Options for code under test that makes its own utils or runs its own worker on this queue. */
   readonly options: RunnerOptions;
-  /** Moves the time of this process; shows the real one again when the queue is dropped. */
+  /** Moves the time of this process. Dropping the queue returns to the real time. */
   readonly clock: TestClock;
-  /** Runs all jobs that are due, and those that they add; each job once, however soon it would be tried again. */
+  /** Runs all jobs that are due and those that they add, each once: retries wait for the next call. */
   runDueJobs(options?: RunDueOptions): Promise<JobOutcome[]>;
-  /** Runs this job now, whenever it would be due, and no other. */
+  /** Runs this job now, even if it is not due, and no other. */
   runJob(job: string | Pick<Job, "id">): Promise<JobOutcome>;
-  /** All jobs that wait, oldest first, with their payloads. */
+  /** Returns all waiting and scheduled jobs with their payloads, oldest first. */
   jobs(task?: TestedTask): Promise<KeptJob[]>;
-  /** Gives the first job that waits and is as expected; fails if there is none. */
+  /** Returns the first waiting job that is as expected; throws if there is none. */
   assertJobAdded<Task extends TestedTask>(task: Task, expected?: ExpectedJob<Task>): Promise<KeptJob>;
-  /** Fails if a job waits that is as described. */
+  /** Throws if a waiting job is as described. */
   assertNoJobAdded<Task extends TestedTask>(task: Task, unexpected?: ExpectedJob<Task>): Promise<void>;
-  /** Drops the fresh schema and closes everything. May be called twice. */
+  /** Starts your worker on this queue in a process of its own, which the test can kill, freeze and cut off. It ends with the queue. */
+  startWorker(options: TestWorkerOptions): Promise<TestWorker>;
+  /** Drops the fresh schema and disconnects. May be called twice. */
   drop(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * Opens a queue for one test, in a schema that nobody else knows. Jobs are claimed, run and settled by a real worker on a real
- * database, but only when the test says so.
+ * Opens a queue for one test, in a fresh schema of its own. A real worker on a real database claims, runs and settles its jobs, but
+ * only when the test calls for it.
  */
 export async function openTestQueue(given: TestQueueOptions = {}): Promise<TestQueue> {
   const schema = given.schema ?? `hathi_test_${randomBytes(6).toString("hex")}`;
@@ -69,8 +73,11 @@ export async function openTestQueue(given: TestQueueOptions = {}): Promise<TestQ
   const utils = await makeWorkerUtils(options);
   const source: RunSource = { utils, options, escapedSchema };
   let dropping: Promise<void> | undefined;
+  const workers: Awaited<ReturnType<typeof startTestWorker>>[] = [];
   const drop = (): Promise<void> => {
-    dropping ??= close(source, given.schema === undefined);
+    dropping ??= Promise.all(workers.map((worker) => worker.end())).then(() =>
+      close(source, given.schema === undefined),
+    );
     return dropping;
   };
   return {
@@ -85,6 +92,11 @@ export async function openTestQueue(given: TestQueueOptions = {}): Promise<TestQ
     jobs: (task) => findJobs(utils, task),
     assertJobAdded: (task, expected) => assertJobAdded(utils, task, expected),
     assertNoJobAdded: (task, unexpected) => assertNoJobAdded(utils, task, unexpected),
+    startWorker: async (workerOptions) => {
+      const worker = await startTestWorker(source, await urlOf(source), workerOptions);
+      workers.push(worker);
+      return worker;
+    },
     drop,
     [Symbol.asyncDispose]: drop,
   };
@@ -96,6 +108,23 @@ function databaseOf({ pgPool, connectionString, preset }: TestQueueOptions): Run
   throw new Error(
     "There is no database for the test queue: give 'connectionString' or 'pgPool', set DATABASE_URL, or use what startTestDatabase() gives.",
   );
+}
+
+/** Where the queue's connections lead to, whatever they were made from. */
+async function urlOf({ utils }: RunSource): Promise<string> {
+  const { host, port, user, password, database } = await utils.withPgClient(
+    async (client) => client as unknown as Record<"host" | "port" | "user" | "password" | "database", string>,
+  );
+  if (host.startsWith("/"))
+    throw new Error("A test worker needs a database that listens on TCP, not on a Unix socket.");
+  const url = new URL(`postgres://localhost:${port}`);
+  Object.assign(url, {
+    hostname: host,
+    username: user,
+    password: password ?? "",
+    pathname: encodeURIComponent(database),
+  });
+  return url.href;
 }
 
 async function close({ utils, escapedSchema }: RunSource, isFresh: boolean): Promise<void> {

@@ -1,4 +1,9 @@
-/** One wait with three ends: time, a nudge, an abort. A nudge that comes while nobody waits is remembered. */
+import { clearTimeout, setTimeout } from "./timers.ts";
+
+/** A timer that is set for longer ends at once. */
+const longestMs = 2 ** 31 - 1;
+
+/** One wait with three ends: time, a nudge, an abort. A nudge that comes while there is no wait is remembered. */
 export class Pulse {
   #nudged = false;
   #wake: (() => void) | undefined;
@@ -17,7 +22,7 @@ export class Pulse {
           this.#wake = undefined;
           resolve();
         };
-        const timer = setTimeout(wake, ms);
+        const timer = setTimeout(wake, Math.min(ms, longestMs));
         signal.addEventListener("abort", wake, { once: true });
         this.#wake = wake;
       });

@@ -1,3 +1,4 @@
+import { clearTimeout, setTimeout } from "./timers.ts";
 /** Resolves after `ms`, or as soon as the signal aborts. Never rejects: look at the signal. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

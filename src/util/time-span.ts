@@ -22,3 +22,21 @@ export function formatSpan(ms: number): string {
   }
   return parts.join(" ");
 }
+
+const unitMs: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+};
+
+/** The milliseconds of a length of time such as `250ms`, `30s`, `1h30m` or `2d 4h`; undefined for anything else. */
+export function parseSpan(text: string): number | undefined {
+  if (!/^\s*(?:\d+(?:ms|[smhdw])\s*)+$/.test(text)) return undefined;
+  let totalMs = 0;
+  for (const [, count, unit = ""] of text.matchAll(/(\d+)(ms|[smhdw])/g))
+    totalMs += Number(count) * (unitMs[unit] ?? 0);
+  return totalMs;
+}

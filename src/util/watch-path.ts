@@ -20,15 +20,21 @@ const pollMs = 1_000;
 
 /**
  * Remembers what is at a path, a file or a whole folder; nothing may be there yet. It knows changes by comparing what is
- * there, so that none is reported twice and none is lost, not even one that comes before `follow`.
+ * there, so that none is reported twice and none is lost, not even one that comes before `follow`. `findOthers` names further
+ * files that count; it is asked at every comparison.
  */
-export async function watchPath(path: string): Promise<PathWatch> {
-  const known = await fingerprint(path);
+export async function watchPath(
+  path: string,
+  findOthers: () => Promise<readonly string[]> = async () => [],
+): Promise<PathWatch> {
+  const read = async (): Promise<string> =>
+    (await Promise.all([path, ...(await findOthers())].map(fingerprint))).join();
+  const known = await read();
   const stopping = new AbortController();
   let following: Promise<void> = Promise.resolve();
   return {
     follow(onChange) {
-      following = followUntilAborted(path, known, onChange, stopping.signal);
+      following = followUntilAborted({ path, read }, known, onChange, stopping.signal);
     },
     async stop() {
       stopping.abort();
@@ -37,28 +43,33 @@ export async function watchPath(path: string): Promise<PathWatch> {
   };
 }
 
+interface Watched {
+  readonly path: string;
+  readonly read: () => Promise<string>;
+}
+
 async function followUntilAborted(
-  path: string,
+  { path, read }: Watched,
   before: string,
   onChange: () => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
   let known = before;
   for (; !signal.aborted; await waitForHint(path, signal)) {
-    if ((await fingerprint(path)) === known) continue;
-    const settled = await settledFingerprint(path, signal);
+    if ((await read()) === known) continue;
+    const settled = await settledFingerprint(read, signal);
     if (signal.aborted || settled === known) continue;
     known = settled;
     await onChange();
   }
 }
 
-async function settledFingerprint(path: string, signal: AbortSignal): Promise<string> {
-  let current = await fingerprint(path);
+async function settledFingerprint(read: () => Promise<string>, signal: AbortSignal): Promise<string> {
+  let current = await read();
   for (let before = ""; before !== current && !signal.aborted; ) {
     before = current;
     await sleep(settleMs, signal);
-    current = await fingerprint(path);
+    current = await read();
   }
   return current;
 }

@@ -1,24 +1,36 @@
+import { errorTitle } from "../error-text.ts";
 import type { Job } from "../job.ts";
+import { JobCancelledError } from "../job-errors.ts";
 import type { WorkerPool } from "../worker.ts";
-import { Dispatcher } from "./dispatcher.ts";
-import { HandOver } from "./hand-over.ts";
+import { Intake } from "./claim/intake.ts";
+import { LocalQueueView } from "./claim/local-queue.ts";
+import { PauseGate } from "./claim/pause-gate.ts";
 import type { Identity } from "./identity.ts";
-import { Intake } from "./intake.ts";
-import { LocalQueueView } from "./local-queue.ts";
-import { LockKeeper } from "./lock-keeper.ts";
-import { Outage } from "./outage.ts";
-import type { Outcome } from "./outcome.ts";
 import type { PoolOptions } from "./pool-options.ts";
-import { retryDelayMs } from "./settler.ts";
-import type { Slot } from "./slot.ts";
-import { Strays } from "./strays.ts";
-import { WriteBack } from "./write-back.ts";
+import { CancelWatch } from "./run/cancel-watch.ts";
+import { Dispatcher } from "./run/dispatcher.ts";
+import { dueAgainMs } from "./run/outcome.ts";
+import { Overruns } from "./run/overruns.ts";
+import type { Slot } from "./run/slot.ts";
+import { HandOver } from "./settle/hand-over.ts";
+import { LockKeeper } from "./settle/lock-keeper.ts";
+import { Outage } from "./settle/outage.ts";
+import { Strays } from "./settle/strays.ts";
+import { WriteBack } from "./settle/write-back.ts";
 
 export interface FlowOptions extends PoolOptions {
   readonly workerPool: WorkerPool;
   readonly identity: Identity;
   readonly slots: readonly Slot[];
+  /** Makes a slot, or takes one out, while the pool runs. */
+  readonly addSlot: () => Slot;
+  readonly dropSlot: (slot: Slot) => void;
 }
+
+/** A job whose last attempt still runs here is left to others for this long. */
+const overrunRestMs = 10_000;
+/** However seldom a pool polls for jobs, a cancel must not wait for longer than this. */
+const maxCancelPollMs = 10_000;
 
 /** The parts of a pool, connected. Jobs pass from the intake through the dispatcher and its slots to the write-back. */
 export class Flow {
@@ -31,7 +43,11 @@ export class Flow {
   /** Only if its options ask for it. */
   readonly localQueue: LocalQueueView | undefined;
   readonly handOver: HandOver | undefined;
+  readonly pauses: PauseGate;
   readonly keeper: LockKeeper;
+  readonly overruns: Overruns;
+  /** Not on a client that is not ours alone. */
+  readonly cancels: CancelWatch | undefined;
 
   constructor(options: FlowOptions) {
     const { database, settings, emit, logger, identity, slots, workerPool } = options;
@@ -42,7 +58,7 @@ export class Flow {
     this.handOver = options.ownsTransactions ? new HandOver(database, settings.useNodeTime) : undefined;
 
     const strays = new Strays({ database, poolId: () => identity.id, held: () => this.#held() });
-    const outage = new Outage(logger, (error) => strays.suspect(error));
+    const outage = new Outage(options.outages, logger, (error) => strays.suspect(error));
     this.writeBack = new WriteBack({
       ...settings,
       database,
@@ -51,32 +67,64 @@ export class Flow {
       logger,
       outage,
       strays,
-      handOver: this.handOver,
+      keepRules: options.keepRules,
       onFlushed: () => {
         // What could not be written is off the books, too, but starts nothing.
         if (!this.writeBack.fatal) this.dispatcher.goOn();
       },
+      onSettled: (outcome) => {
+        const dueMs = dueAgainMs(outcome);
+        if (dueMs !== undefined) this.intake.expect(dueMs);
+        this.intake.wake();
+      },
       onReturned: (jobs) => {
-        this.localQueue?.returned(jobs);
+        if (jobs.length > 0) this.localQueue?.returned(jobs);
         this.intake.startOver();
       },
+      onReleased: (queueId) => {
+        this.intake.nudge();
+        this.handOver?.released(queueId);
+      },
+    });
+    const workerNames = (): readonly string[] => [...identity.ids, ...(options.workerId ? [options.workerId] : [])];
+    this.pauses = new PauseGate({
+      database,
+      workerPool,
+      workerNames,
+      useNodeTime: settings.useNodeTime,
+      emit,
+      mustAsk: () => this.intake.holdsUntold,
+      onPaused: () => this.dispatcher.returnPaused(),
+      onResumed: () => this.intake.startOver(),
+      onEnd: () => (options.ownsTransactions ? this.pauses.ask() : this.intake.nudge()),
+    });
+    this.overruns = new Overruns({
+      database,
+      emit,
+      addSlot: options.addSlot,
+      dropSlot: options.dropSlot,
+      releaseQueue: (queueId, poolId) => this.writeBack.releaseQueue(queueId, poolId),
     });
     this.dispatcher = this.#makeDispatcher(options);
+    this.cancels = options.ownsTransactions ? this.#makeCancelWatch(options) : undefined;
     this.intake = new Intake({
       ...options,
       outage,
       strays,
       localQueue: this.localQueue,
+      pauses: this.pauses,
+      workerNames,
       dispatcher: this.dispatcher,
       handOver: this.handOver,
       writeBack: this.writeBack,
+      cancels: this.cancels,
     });
     this.keeper = new LockKeeper({
       ...settings,
       database,
       emit,
       workerPool,
-      running: () => this.dispatcher.running(),
+      running: () => [...this.dispatcher.running(), ...this.overruns.jobs()],
     });
   }
 
@@ -87,35 +135,38 @@ export class Flow {
       emit,
       makeHelpers,
       aroundRun: options.interceptors?.aroundRun,
-      completing: this.writeBack.completing,
-      failing: this.writeBack.failing,
+      settle: (ended) => this.writeBack.settle(ended),
+      unsettled: () => this.writeBack.unsettled,
       localQueue: this.localQueue && settings.localQueue,
       isAlone: !options.ownsTransactions,
       mayHoldAhead: options.mayHoldAhead,
       stopSwitch: () => this.identity.stopSwitch,
+      pauses: this.pauses,
+      mayStart: () => options.lifeline?.mayWork !== false,
+      taskOptions: options.taskOptions,
+      overruns: this.overruns,
+      onOverrunning: (jobs) => this.writeBack.giveBack({ jobs, queueIds: [] }, overrunRestMs),
+      onBadBackoff: (error) => options.logger.error(`The usual back-off is used: ${errorTitle(error)}`, { error }),
       onRoom: () => this.intake.noticeRoom(),
-      onSettled: (outcome, hasReleasedQueue) => this.#onSettled(outcome, hasReleasedQueue),
       onDrained: () => this.localQueue?.drained(),
-      onStall: () => {
-        this.localQueue?.expire();
-        this.writeBack.giveBack(this.dispatcher.buffer.drain());
-      },
+      onHeldTooLong: (unstarted) => this.writeBack.giveBack(unstarted),
+      onExpired: () => this.localQueue?.expire(),
     });
   }
 
-  #onSettled({ kind, job }: Outcome, hasReleasedQueue: boolean): void {
-    if (kind === "failed") this.intake.expect(retryDelayMs(job));
-    if (hasReleasedQueue) {
-      this.intake.nudge();
-      this.handOver?.released(job.job_queue_id!);
-    } else {
-      this.intake.wake();
-    }
+  #makeCancelWatch({ database, settings }: FlowOptions): CancelWatch {
+    return new CancelWatch({
+      database,
+      pollMs: Math.min(settings.pollInterval, maxCancelPollMs),
+      held: () => this.dispatcher.cancellable(),
+      onCancelled: ({ job_id, reason, cancelled_by }) =>
+        this.dispatcher.cancel(job_id, new JobCancelledError(reason, cancelled_by)),
+    });
   }
 
   /** Every job that the database has locked for us, as far as we know. */
   #held(): Job[] {
     const running = this.slots.map((slot) => slot.getActiveJob()).filter((job) => job !== null);
-    return [...running, ...this.dispatcher.buffer.jobs(), ...this.writeBack.jobs()];
+    return [...running, ...this.intake.reading(), ...this.dispatcher.unstarted(), ...this.writeBack.jobs()];
   }
 }

@@ -1,12 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { toError } from "../errors.ts";
 import type { Job } from "../job.ts";
+import { JobLostError } from "../job-errors.ts";
 import type { Worker, WorkerPool } from "../worker.ts";
 import { Flow } from "./flow.ts";
 import { Identity } from "./identity.ts";
 import type { PoolOptions } from "./pool-options.ts";
-import { Shutdown } from "./shutdown.ts";
-import { Slot } from "./slot.ts";
+import { Slot } from "./run/slot.ts";
+import { Shutdown, type StopReason } from "./stop/shutdown.ts";
 
 const onceMessage = "'Run once' mode processed all available jobs and is now exiting";
 
@@ -21,15 +22,29 @@ export class Pool implements WorkerPool {
 
   constructor(options: PoolOptions) {
     this.#options = options;
-    this.#identity = new Identity(`${options.isOnce ? "otpool" : "pool"}-${randomBytes(9).toString("hex")}`);
+    this.#identity = new Identity(
+      `${options.isOnce ? "otpool" : "pool"}-${randomBytes(9).toString("hex")}`,
+      (stopped, reason) => this.#flow.dispatcher.abortAll(stopped, reason),
+    );
     this.#slots = Array.from({ length: options.settings.concurrentJobs }, () => this.#makeSlot());
-    this.#flow = new Flow({ ...options, workerPool: this, identity: this.#identity, slots: this.#slots });
+    this.#flow = new Flow({
+      ...options,
+      workerPool: this,
+      identity: this.#identity,
+      slots: this.#slots,
+      addSlot: () => this.#addSlot(),
+      dropSlot: (slot) => this.#dropSlot(slot),
+    });
     this.#shutdown = new Shutdown({ ...options, workerPool: this, flow: this.#flow });
     this.promise = this.#shutdown.ended;
   }
 
   get id(): string {
     return this.#identity.id;
+  }
+  /** When the claimer's loop last turned, on the monotonic clock. */
+  get turnedAt(): number {
+    return this.#flow.intake.turnedAt;
   }
   /** No task is running any more. */
   get isIdle(): boolean {
@@ -59,18 +74,22 @@ export class Pool implements WorkerPool {
 
   start(): void {
     const { emit, tasks, isOnce } = this.#options;
-    const { intake, localQueue, keeper, writeBack } = this.#flow;
+    const { intake, localQueue, keeper, writeBack, cancels } = this.#flow;
     emit("pool:create", { workerPool: this });
     for (const worker of this._workers) emit("worker:create", { worker, tasks });
     localQueue?.start();
     if (isOnce) {
-      void intake.runUntilEmpty().then(
-        () => this.gracefulShutdown(onceMessage),
-        (error) => writeBack.die(error, "getJob"),
-      );
+      void keeper
+        .resetNow()
+        .then(() => intake.runUntilEmpty())
+        .then(
+          () => this.gracefulShutdown(onceMessage),
+          (error) => writeBack.die(error, "getJob"),
+        );
       return;
     }
     keeper.start();
+    cancels?.start();
     intake.start();
   }
 
@@ -86,13 +105,13 @@ export class Pool implements WorkerPool {
   }
 
   /**
-   * Goes on under another id, because others have taken us for dead and given our jobs back: what runs is told to stop, and
+   * Goes on under another id, because others have declared us dead and recovered our jobs: running jobs are aborted, and
    * whatever it still reports changes nothing.
    */
   takeIdentity(id: string, message: string): void {
     const { dispatcher, intake, writeBack } = this.#flow;
     const abandoned = new Set(dispatcher.running());
-    const unstarted = dispatcher.buffer.drain();
+    const unstarted = dispatcher.takeUnstarted();
     const former = this.#identity.renew(id);
     for (const worker of this._workers) {
       const job = worker.getActiveJob();
@@ -101,8 +120,14 @@ export class Pool implements WorkerPool {
       this.#options.emit("job:lost", { worker, job, error: new Error(message) });
     }
     writeBack.giveBack(unstarted);
-    former.abort(message);
+    former.abort(new JobLostError(message));
     intake.nudge();
+  }
+
+  /** A heartbeat that was overdue has come through, or there is a job to adopt. */
+  resume(): void {
+    this.#flow.dispatcher.goOn();
+    this.#flow.intake.nudge();
   }
 
   async release(): Promise<void> {
@@ -112,12 +137,15 @@ export class Pool implements WorkerPool {
     await this.gracefulShutdown();
   }
 
-  gracefulShutdown(message = "Worker pool is shutting down gracefully"): Promise<void> {
-    return this.#shutdown.graceful(message);
+  gracefulShutdown(
+    message = "Worker pool is shutting down gracefully",
+    reason: StopReason = "graceful",
+  ): Promise<void> {
+    return this.#shutdown.graceful(message, reason);
   }
 
-  forcefulShutdown(message: string): Promise<{ forceFailedJobs: readonly Job[] }> {
-    return this.#shutdown.forceful(message);
+  forcefulShutdown(message: string, reason: StopReason = "forceful"): Promise<{ forceFailedJobs: readonly Job[] }> {
+    return this.#shutdown.forceful(message, reason);
   }
 
   // biome-ignore lint/suspicious/noThenProperty: Graphile Worker's pools can be awaited, and so can ours
@@ -140,12 +168,31 @@ export class Pool implements WorkerPool {
     return slot;
   }
 
-  /** Somebody released one of our slots while the pool goes on: a plugin may replace it, else the pool stops too. */
+  /** One more slot, in the place of one that is stuck. */
+  #addSlot(): Slot {
+    const { emit, tasks } = this.#options;
+    const slot = this.#makeSlot();
+    this.#slots.push(slot);
+    emit("worker:create", { worker: slot, tasks });
+    this.#flow.dispatcher.employ(slot);
+    return slot;
+  }
+
+  #dropSlot(slot: Slot): void {
+    const index = this.#slots.indexOf(slot);
+    if (index >= 0) this.#slots.splice(index, 1);
+    void slot.release();
+  }
+
+  /** One of our slots was released while the pool continues: a plugin may replace it, else the pool stops too. */
   #onSlotGone(slot: Slot): void {
-    if (!this._active) return;
+    if (!this._active || !this.#slots.includes(slot)) return;
     const { emit, hooks, tasks, logger } = this.#options;
     const { dispatcher } = this.#flow;
     dispatcher.retire(slot);
+    hooks.onWorkerStop(slot).catch((error: unknown) => {
+      logger.error(`A 'stopWorker' hook of a plugin failed: ${toError(error).message}`, { error });
+    });
     try {
       hooks.onWorkerExit(this, slot, () => {
         const successor = this.#makeSlot();

@@ -46,14 +46,11 @@ const without = (names: string[], ...gone: string[]): string[] => names.filter((
 
 const cases: [what: string, options: CleanupOptions | undefined, left: Names][] = [
   ["without options only unused queues go", undefined, { ...all, queues: without(all.queues, "gone-queue") }],
+  ["with empty options as well", {}, { ...all, queues: without(all.queues, "gone-queue") }],
   [
-    "with options but no tasks, unused queues and tasks go",
-    {},
-    {
-      ...all,
-      queues: without(all.queues, "gone-queue"),
-      tasks: without(all.tasks, "gone-task", "gone-locked-task"),
-    },
+    "whoever names tasks to keep wants the other unused ones to go",
+    { taskIdentifiersToKeep: ["gone-task"] },
+    { ...all, queues: without(all.queues, "gone-queue"), tasks: without(all.tasks, "gone-locked-task") },
   ],
   [
     "names to keep are kept",

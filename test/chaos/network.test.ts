@@ -137,6 +137,32 @@ test("a statement on a connection that died without a word gives up, and its bac
   );
 });
 
+test("a statement that took too long behind a pooler never cancels what another client's backend does", async () => {
+  const db = await freshDatabase();
+  const proxy = await startProxy(db.url);
+  const victim = await db.pool.connect();
+  const { rows } = await victim.query<{ pid: number }>("select pg_backend_pid() as pid");
+  const holder = await db.pool.connect();
+  await holder.query("select pg_advisory_lock(1)");
+  const waiting = victim.query("select pg_advisory_lock(1)");
+  proxy.tellPid(rows[0]!.pid);
+
+  const database = poolDatabase(testPool(proxy.url, 2), { schema: db.schema, preparedStatements: false });
+  const slow = statement<undefined, never>({
+    name: "slow",
+    patienceMs: 300,
+    values: () => [],
+    text: "select pg_advisory_lock(1)",
+  });
+  await expect(database.run(slow, undefined)).rejects.toThrow("Query read timeout");
+  await until(() => proxy.cancelledPids.length > 0, { what: "the server was asked to cancel" });
+  // Whatever was sent before this statement has had its effect by now.
+  await database.withPgClient((client) => client.query("select 1"));
+  await holder.query("select pg_advisory_unlock(1)");
+  await expect(waiting).resolves.toBeDefined();
+  for (const client of [victim, holder]) client.release(true);
+});
+
 test("a LISTEN connection that died without a word is replaced", async () => {
   const db = await freshDatabase();
   const proxy = await startProxy(db.url);

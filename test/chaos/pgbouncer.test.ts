@@ -1,8 +1,14 @@
 import { expect, onTestFinished, test, vi } from "vitest";
+import { poolDatabase } from "../../src/db/database.ts";
+import { statement } from "../../src/db/statement.ts";
 import { makeWorkerUtils } from "../../src/index.ts";
-import { freshDatabase } from "../support/database.ts";
+import { builtLibrary } from "../support/built-library.ts";
+import { freshDatabase, testPool } from "../support/database.ts";
+import { describeSchema } from "../support/describe-schema.ts";
 import { rememberingLogger } from "../support/log.ts";
+import { originalSchema } from "../support/original-schema.ts";
 import { hasPgBouncer, startPgBouncer } from "../support/pgbouncer.ts";
+import { startProcess } from "../support/process.ts";
 import { allRuns, countRuns, findOverlaps } from "../support/runs.ts";
 import { until } from "../support/wait.ts";
 import { startWorker } from "../support/worker-process.ts";
@@ -86,4 +92,41 @@ test("a direct line for LISTEN starts jobs at once behind PgBouncer, without a w
   expect(line).toBeDefined();
   expect(await worker.stop()).toBe(0);
   expect(worker.logged().filter((line) => /^(warning|error)/.test(line))).toEqual([]);
+});
+
+test("a statement that took too long is cancelled by way of PgBouncer", async ({ skip }) => {
+  skip(!hasPgBouncer, needed);
+  const db = await freshDatabase();
+  const pool = testPool(await startPgBouncer(db.url), 2);
+  const database = poolDatabase(pool, { schema: db.schema, preparedStatements: false });
+  const slow = statement<undefined, never>({
+    name: "slow",
+    patienceMs: 300,
+    values: () => [],
+    text: "select pg_sleep(600)",
+  });
+  await expect(database.run(slow, undefined)).rejects.toThrow("Query read timeout");
+  await until(async () => {
+    const active = await db.query(
+      "select from pg_stat_activity where query like '%pg_sleep(600)' and state = 'active'",
+    );
+    return active.length === 0;
+  });
+});
+
+test("several processes adopt a schema of the original through PgBouncer in transaction mode", async ({ skip }) => {
+  skip(!hasPgBouncer, needed);
+  const db = await originalSchema("0.18");
+  await db.query(
+    "select graphile_worker.add_job('later', run_at => now() + interval '1 year') from generate_series(1, 2000)",
+  );
+  const url = await startPgBouncer(db.url);
+  const library = builtLibrary();
+  const processes = Array.from({ length: 4 }, () => startProcess("migrate-process.mjs", [library, url, db.schema]));
+  await Promise.all(processes.map((process) => process.says(/ready/)));
+  for (const process of processes) process.send("go");
+  await Promise.all(processes.map(({ ended }) => ended));
+  expect(processes.map((process) => process.output())).toEqual(processes.map(() => "ready\nmigrated\n"));
+  expect(await describeSchema(db)).toEqual(await describeSchema(await freshDatabase()));
+  expect(await db.query("select from pg_index where not indisvalid")).toEqual([]);
 });

@@ -1,9 +1,7 @@
 import { expect, test } from "vitest";
 import { type Database, poolDatabase } from "../../src/db/database.ts";
-import { claimJobs } from "../../src/db/statements/claim-jobs.ts";
-import { completeJobs } from "../../src/db/statements/complete-jobs.ts";
-import { failJobs } from "../../src/db/statements/fail-jobs.ts";
-import { returnStrays } from "../../src/db/statements/return-strays.ts";
+import { claimJobs } from "../../src/db/statements/claim.ts";
+import { completeJobs, failJobs, returnStrays } from "../../src/db/statements/settle.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 
 // A write whose answer is lost is sent again, and by then the same pool may hold other things.
@@ -28,8 +26,7 @@ async function setUp(jobs: number): Promise<{ db: TestDatabase; database: Databa
       accepted: null,
       clock: null,
       marks: [],
-      betweenMarks: true,
-      offOrder: false,
+      withQueues: true,
       relaxed: false,
     });
     return (JSON.parse(result?.jobs ?? "[]") as [string][]).map(([id]) => id);
@@ -46,11 +43,11 @@ test("completing again does not free a queue whose next job runs", async () => {
   const { db, database, claim } = await setUp(2);
   const [first] = await claim();
   const complete = () => database.run(completeJobs, { poolId, jobIds: [first!], queueIds: [1] });
-  expect(await complete()).toEqual([{ lost: null }]);
+  expect(await complete()).toEqual([{ lost: null, held: null, held_queues: null }]);
   expect(await queueOwner(db)).toBeNull();
 
   const [second] = await claim();
-  expect(await complete()).toEqual([{ lost: [first] }]);
+  expect(await complete()).toEqual([{ lost: [first], held: null, held_queues: null }]);
   expect(await queueOwner(db)).toBe(poolId);
 
   await database.run(completeJobs, { poolId, jobIds: [second!], queueIds: [1] });
@@ -60,13 +57,21 @@ test("completing again does not free a queue whose next job runs", async () => {
 test("failing again does not end a later attempt that runs", async () => {
   const { db, database, claim } = await setUp(1);
   const [id] = await claim();
-  const fail = () =>
-    database.run(failJobs, { poolId, jobIds: [id!], attempts: [1], errors: ["boom"], payloads: [null], queueIds: [1] });
-  expect(await fail()).toEqual([{ lost: null }]);
+  const fail = (isInDoubt: boolean) =>
+    database.run(failJobs, {
+      poolId,
+      jobIds: [id!],
+      attempts: [1],
+      errors: ["boom"],
+      payloads: [null],
+      queueIds: [1],
+      isInDoubt,
+    });
+  expect(await fail(false)).toEqual([{ lost: null, held: null, held_queues: null, cancelled: null }]);
 
   await db.query("update graphile_worker._private_jobs set run_at = now()");
   expect(await claim()).toEqual([id]);
-  expect(await fail()).toEqual([{ lost: [id] }]);
+  expect(await fail(true)).toEqual([{ lost: [id], held: null, held_queues: null, cancelled: null }]);
   expect(await db.job(id!)).toMatchObject({ attempts: 2, locked_by: poolId });
   expect(await queueOwner(db)).toBe(poolId);
 });

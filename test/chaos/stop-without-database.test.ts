@@ -85,7 +85,7 @@ test.each([
   // As a process that failed to drain: not with code 0.
   expect(await worker.ended).toBe("SIGTERM");
   expect(
-    worker.logged(/did not take the worker's last writes within 5\.1 s.*stay locked until they are swept/),
+    worker.logged(/did not accept the worker's last writes within 5\.1 s.*stay locked until recovery releases them/),
   ).toHaveLength(1);
   expect(await db.job(jobId)).toMatchObject({ attempts: 1, locked_by: expect.any(String) });
 });

@@ -1,6 +1,8 @@
-import { expect, test, vi } from "vitest";
-import { freshDatabase, type TestDatabase } from "../support/database.ts";
-import { mainFile, type ProgramEnd, runProgram, startCommand } from "../support/program.ts";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { loadOriginal } from "../compat/original.ts";
+import { freshDatabase, type TestDatabase, testPool } from "../support/database.ts";
+import { originalSchema } from "../support/original-schema.ts";
+import { mainFile, type ProgramEnd, runProgram, startCommand, startProgram } from "../support/program.ts";
 import { makeProject, type Project } from "../support/project.ts";
 
 // Each test starts several processes, and the machine may be busy.
@@ -122,14 +124,14 @@ test("list filters and pages, as a table and as JSON", async () => {
   const page = await askJson<{ jobs: { id: string }[]; next: string | null }>("list", "--limit", "2");
   expect([ids(page), page.next]).toEqual([["4", "3"], "3"]);
   expect(ids(await askJson("list", "--before", "3"))).toEqual(["2", "1"]);
-  expect(ids(await askJson("list", "--state", "failed"))).toEqual(["2", "1"]);
+  expect(ids(await askJson("list", "--state", "dead"))).toEqual(["2", "1"]);
   expect(ids(await askJson("list", "--task", "report", "--queue", "slow", "--key", "monthly"))).toEqual(["4"]);
   expect(ids(await askJson("list", "--search", "KABOOM", "--since", "1h"))).toEqual(["2", "1"]);
   expect(ids(await askJson("list", "--since", "2100-01-01"))).toEqual([]);
   const table = await ask("list");
   expect(table.split("\n")[0]).toMatch(/^ID +STATE +TASK +QUEUE +PRIO +TRIES +RUN AT +KEY +LAST ERROR$/);
   expect(table).toMatch(/^ 4 +scheduled +report +slow +0 +0\/25 +in (1 day|23 hours \d+ minutes) +monthly$/m);
-  expect(table).toMatch(/^ 1 +failed +email +1 +25\/25 .*kaboom$/m);
+  expect(table).toMatch(/^ 1 +dead +email +1 +25\/25 .*kaboom$/m);
   expect(table).not.toContain("\x1b[");
   expect(await hathi("list", "--limit", "1")).toMatchObject({ stderr: "More with --before 4\n" });
 });
@@ -154,17 +156,18 @@ test("show tells everything about a job, why tells what it waits for", async () 
   await seed(db);
   expect(await askJson("show", "1")).toMatchObject({
     id: "1",
-    state: "failed",
+    state: "dead",
     payload: { n: 1 },
     last_error: "kaboom",
   });
   expect(await ask("show", "4")).toMatch(/^key: +monthly$/m);
   expect(await hathi("show", "99")).toMatchObject({
     code: 1,
-    stderr: "There is no job 99: it was completed, removed, or never added.\n",
+    stderr:
+      "There is no job 99: it was completed (and history is off or has expired), cancelled, removed, or never added. To see which: hathi why 99\n",
   });
   expect(await ask("why", "1")).toContain(
-    "Job 1 (email) is failed.\n- Its attempts are used up (25 of 25), so it is not tried again. Last error: kaboom.",
+    "Job 1 (email) is dead.\n- Its attempts are used up (25 of 25), so it is not tried again. Last error: kaboom.",
   );
   expect(await askJson("why", "4")).toMatchObject({
     state: "scheduled",
@@ -176,7 +179,7 @@ test("show tells everything about a job, why tells what it waits for", async () 
   });
   expect(await hathi("why", "x")).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining("'x' is not the id of a job"),
+    stderr: expect.stringContaining("A job id must be a whole number"),
   });
 });
 
@@ -186,7 +189,7 @@ test("complete, fail, reschedule and retry change jobs by id and say what was le
   expect(await ask("complete", "1")).toBe("1 job completed.\n");
   expect(await ask("fail", "3", "--reason", "no more")).toBe("1 job failed.\n");
   expect(await db.job(3)).toMatchObject({ attempts: 25, last_error: "no more" });
-  expect(await askJson("retry", "2", "3")).toEqual({ asked: 2, changed: ["2", "3"] });
+  expect(await askJson("retry", "2", "3")).toEqual(["2", "3"]);
   expect(await db.job(2)).toMatchObject({ attempts: 0 });
   expect(
     await ask("reschedule", "4", "--priority", "0", "--attempts", "0", "--max-attempts", "9", "--run-at", "2h"),
@@ -215,24 +218,24 @@ test("complete, fail, reschedule and retry change jobs by id and say what was le
 test("an action over a filter shows what it would touch and needs a yes", async () => {
   const { db, ask, askJson, hathi } = await openDesk();
   await seed(db);
-  const refused = await hathi("retry", "--task", "email", "--state", "failed");
+  const refused = await hathi("retry", "--task", "email", "--state", "dead");
   expect(refused.code).toBe(1);
   expect(refused.stderr).toContain("kaboom");
   expect(refused.stderr).toContain("Retry 2 jobs? There is no terminal to ask: repeat with --yes.");
   expect(await db.job(1)).toMatchObject({ attempts: 25 });
-  expect(await ask("retry", "--task", "email", "--state", "failed", "--yes")).toBe("2 jobs set to run again.\n");
+  expect(await ask("retry", "--task", "email", "--state", "dead", "--yes")).toBe("2 jobs set to run again.\n");
   expect(await db.job(1)).toMatchObject({ attempts: 0 });
-  expect(await askJson("fail", "--search", "monthly", "-y")).toEqual({ asked: 1, changed: ["4"] });
-  expect(await askJson("remove", "--task", "email", "--yes")).toMatchObject({ asked: 3, changed: { length: 3 } });
+  expect(await askJson("fail", "--search", "monthly", "-y")).toEqual(["4"]);
+  expect(await askJson("remove", "--task", "email", "--yes")).toHaveLength(3);
   expect(await hathi("complete", "--task", "nobody")).toMatchObject({ code: 0, stderr: "No job matches.\n" });
+  expect(await askJson("retry", "--task", "nobody")).toEqual([]);
 });
 
 test("bulk work over thousands of jobs reaches every one of them", async () => {
   const { db, askJson } = await openDesk();
   await db.query("select graphile_worker.add_job('many') from generate_series(1, 2500)");
   await db.query("update graphile_worker._private_jobs set attempts = max_attempts");
-  const { asked, changed } = await askJson<{ asked: number; changed: string[] }>("retry", "--state", "failed", "--yes");
-  expect([asked, changed.length]).toEqual([2500, 2500]);
+  expect(await askJson<string[]>("retry", "--state", "dead", "--yes")).toHaveLength(2500);
   expect(await db.query("select from graphile_worker._private_jobs where attempts > 0")).toEqual([]);
 });
 
@@ -251,8 +254,8 @@ test("stats, queues and workers show the whole picture", async () => {
   await db.query("update graphile_worker._private_job_queues set locked_at = now(), locked_by = 'pool-1'");
   expect(await askJson("stats")).toMatchObject({
     isExact: true,
-    counts: { ready: 1, scheduled: 1, running: 0, failed: 2, total: 4 },
-    oldestReady: { id: "3" },
+    counts: { waiting: 1, scheduled: 1, running: 0, dead: 2, total: 4 },
+    oldestWaiting: { id: "3" },
   });
   const stats = await ask("stats");
   expect(stats).toMatch(/^email +1 +0 +0 +2 +3$/m);
@@ -272,7 +275,7 @@ test("force-unlock frees what a dead worker holds", async () => {
   expect(await db.job(3)).toMatchObject({ locked_at: null, locked_by: null });
   expect(await hathi("force-unlock")).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining("Not enough non-option arguments"),
+    stderr: "Something is missing: hathi force-unlock <workers..> (see hathi force-unlock --help)\n",
   });
 });
 
@@ -281,7 +284,7 @@ test("cleanup takes either spelling of its tasks and asks before it deletes jobs
   await seed(db);
   expect(await hathi("cleanup")).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining("Delete 2 failed jobs? There is no terminal"),
+    stderr: expect.stringContaining("Delete 2 permanently failed jobs? There is no terminal"),
   });
   expect(await ask("cleanup", "gc-job-queues", "GC_TASK_IDENTIFIERS")).toBe("Cleaned up.\n");
   expect(await db.jobs()).toHaveLength(4);
@@ -316,6 +319,46 @@ test("migrate --dry-run prints SQL that psql can run, and changes nothing", asyn
   });
 });
 
+test("migrate shows its steps, and names the transaction that it waits for", async () => {
+  const db = await originalSchema("0.18");
+  const { folder: cwd } = await makeProject();
+  const application = await testPool(db.url, 1, { application_name: "shop" }).connect();
+  onTestFinished(() => application.release(true));
+  await application.query("begin; select graphile_worker.add_job('later')");
+  const { rows } = await application.query<{ pid: number }>("select pg_backend_pid() as pid");
+
+  const program = startProgram(["migrate"], { cwd, env: { DATABASE_URL: db.url } });
+  await program.says(/^Building index _hathi_jobs_by_task; /m);
+  const [line] = await program.says(/^Index _hathi_jobs_by_task waits for the end of other transactions: .*/m);
+  expect(line).toMatch(
+    new RegExp(`process ${rows[0]!.pid} \\(application 'shop'; .*; last query: select pg_backend_pid`),
+  );
+  await application.query("commit");
+  const end = await program.ended;
+  expect(end).toMatchObject({ code: 0, stdout: "Schema 'graphile_worker' is now up to date.\n" });
+  expect(end.stderr).toMatch(/^Migration 000002-sql-api is done, \d+ to go\.$/m);
+  expect(end.stderr).toMatch(/^Migration \d+-[\w-]+ is done, 0 to go\.$/m);
+});
+
+test("migrate offers the exact command for a schema that is too old", async () => {
+  const schema = "it's old";
+  const db = await freshDatabase({ migrated: false, schema });
+  const { folder: cwd } = await makeProject();
+  await (await loadOriginal("0.13")).runMigrations({ connectionString: db.url, schema });
+  const url = new URL(db.url);
+  url.password = "";
+  const end = await runProgram(["migrate", "-s", schema, "-c", db.url], { cwd });
+  expect(end.code).toBe(1);
+  expect(end.stderr).toContain(
+    `: npx graphile-worker@0.16.6 --schema-only --schema 'it'\\''s old' --connection '${url.href}'\n`,
+  );
+  expect(end.stderr).toContain("The schema is at revision 10 (Graphile Worker 0.13)");
+  const given = await runProgram(["migrate", "-s", schema], { cwd, env: { DATABASE_URL: db.url } });
+  expect(given.stderr).toMatch(
+    /^The schema is .* try again: npx graphile-worker@0\.16\.6 --schema-only --schema 'it'\\''s old'\n$/,
+  );
+});
+
 test("cron checks a crontab, shows the next runs, and lists what the database knows", async () => {
   const { db, ask, askJson, hathi, project } = await openDesk({
     crontab: "0 4 * * * email\n30 12 * * 1 report ?id=weekly\n",
@@ -333,6 +376,11 @@ test("cron checks a crontab, shows the next runs, and lists what the database kn
     true,
   );
   expect(await ask("cron", "next")).toMatch(/^AT +LOCAL TIME +ENTRY +TASK$/m);
+  await project.write("hathi.config.mjs", 'export default { worker: { timeZone: "Asia/Tokyo" } };\n');
+  for (const file of [[], ["crontab"]]) {
+    const [run] = await askJson<{ at: string; timeZone: string; localTime: string }[]>("cron", "next", ...file);
+    expect(run).toMatchObject({ timeZone: "Asia/Tokyo", localTime: expect.stringMatching(/\+09:00$/) });
+  }
   await db.query("insert into graphile_worker._private_known_crontabs values ('email', now(), now())");
   expect(await askJson("cron", "list")).toMatchObject([{ identifier: "email" }]);
   expect(await hathi("cron", "dance")).toMatchObject({ code: 1 });
@@ -360,18 +408,12 @@ test("doctor passes a healthy database and fails one that lacks an index", async
   });
 });
 
-test("init writes a project that runs, and never overwrites", async () => {
-  for (const args of [[], ["--ts"]]) {
-    const { db, project, ask, hathi } = await openDesk();
-    expect(await ask("init", ...args)).toContain("wrote crontab");
-    expect(await ask("add", "hello", "--payload", '{"name":"Ada"}')).toContain("added");
-    const end = await hathi("--once");
-    expect(end.stdout).toContain("Hello, Ada!");
-    expect(await db.jobs()).toEqual([]);
-    expect(await hathi("init", ...args)).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining("is already there; nothing was written"),
-    });
-    expect(project.folder).toBeTruthy();
-  }
+test("add warns of a task that no live worker has", async () => {
+  const { db, hathi } = await openDesk();
+  await db.query("select graphile_worker.worker_heartbeat('worker-1', '{\"tasks\":[\"email\"]}')");
+  expect(await hathi("add", "email")).toMatchObject({ code: 0, stderr: "" });
+  const { code, stdout, stderr } = await hathi("add", "emial", "--json");
+  expect(stderr).toMatch(/^Warning: The only live worker does not have a task 'emial'\..*\n$/);
+  expect(JSON.parse(stdout)).toMatchObject({ task_identifier: "emial" });
+  expect(code).toBe(0);
 });

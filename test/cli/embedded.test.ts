@@ -97,7 +97,7 @@ test("without a database and without the embedded one, both ways out are named",
   const end = await startCommand(process.execPath, [bare.mainFile], { cwd, input: "" }).ended;
   expect(end).toMatchObject({ code: 1, stdout: "" });
   expect(end.stderr).toBe(
-    "No database is configured. Name one with DATABASE_URL (or --connection), or run 'npm install --save-dev @hathi/embedded' to have one started for you.\n",
+    "No database is configured. Name one with DATABASE_URL (in the environment or a .env file) or --connection, or run 'npm install --save-dev @hathi/embedded' to have one started for you.\n",
   );
   expect(existsSync(`${cwd}/.hathi`)).toBe(false);
 });

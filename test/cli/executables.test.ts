@@ -68,3 +68,19 @@ test("a module goes before an executable of the same name, and a file that may n
   expect(stderr).toContain("No task for 'plain'");
   expect(await db.jobs()).toMatchObject([{ task_identifier: "plain", attempts: 0 }]);
 });
+
+test("a program that prints without end fills neither the row nor the log", async () => {
+  const db = await freshDatabase();
+  const { folder: cwd, write } = await makeProject();
+  const zeros = "head -c 30000000 /dev/zero | tr '\\0'";
+  await write("tasks/line", `#!/bin/sh\n${zeros} x >&2\nexit 3\n`, { executable: true });
+  await write("tasks/lines", `#!/bin/sh\nyes 'no paper' | head -n 3000000 >&2\nexit 4\n`, { executable: true });
+  await db.query("select graphile_worker.add_job(name) from unnest(array['line', 'lines']) as name");
+  const { code, stderr } = await runProgram(["--once", "-c", db.url], { cwd });
+  expect(code).toBe(0);
+  expect(stderr.length).toBeLessThan(6_000_000);
+  const [line, lines] = (await db.jobs()).map(({ last_error }) => last_error!);
+  expect(line!.length).toBeLessThan(9_000);
+  expect(line).toMatch(/exit code 3: x+… \([\d,]+ characters cut\) …x+$/);
+  expect(lines).toMatch(/exit code 4: no paper$/);
+});

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { Statement } from "../../src/db/statement.ts";
-import { countSampledJobs, oldestReadyJob } from "../../src/db/statements/job-stats.ts";
-import { listJobs } from "../../src/db/statements/list-jobs.ts";
-import { listQueues } from "../../src/db/statements/list-queues.ts";
+import { listJobs, listQueues } from "../../src/db/statements/inspect.ts";
+import { countSampledJobs, oldestWaitingJob } from "../../src/db/statements/stats.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { runProgram } from "../support/program.ts";
 import { makeProject } from "../support/project.ts";
@@ -70,9 +69,9 @@ test("a page reads its own rows, the sample its share, the queues their index, a
   )) as [{ pages: number }];
   const anything = { task: null, queue: null, key: null, since: null, search: null, limit: 51 };
   expect(await pagesRead(listJobs.all, { ...anything, before: "500000" })).toBeLessThan(1_000);
-  expect(await pagesRead(listJobs.failed, { ...anything, before: "500000" })).toBeLessThan(1_000);
+  expect(await pagesRead(listJobs.dead, { ...anything, before: "500000" })).toBeLessThan(1_000);
   expect(await pagesRead(listJobs.all, { ...anything, key: "key_500001", before: null })).toBeLessThan(1_000);
-  expect(await pagesRead(oldestReadyJob, {})).toBeLessThan(100);
+  expect(await pagesRead(oldestWaitingJob, {})).toBeLessThan(100);
   expect(await pagesRead(countSampledJobs, { percent: 10 })).toBeLessThan(pages * 0.2);
   await db.query("vacuum graphile_worker._private_jobs");
   expect(await pagesRead(listQueues, { limit: 50, search: null })).toBeLessThan(pages * 0.2);
@@ -81,7 +80,7 @@ test("a page reads its own rows, the sample its share, the queues their index, a
 test("stats estimates from a sample, counts running jobs exactly, and --exact counts all", async () => {
   interface Stats {
     readonly isExact: boolean;
-    readonly counts: Record<"ready" | "scheduled" | "running" | "failed" | "total", number>;
+    readonly counts: Record<"waiting" | "scheduled" | "running" | "dead" | "total", number>;
     readonly tasks: readonly { readonly task: string; readonly total: number }[];
     readonly oldestReady: { readonly task_identifier: string };
   }
@@ -91,16 +90,16 @@ test("stats estimates from a sample, counts running jobs exactly, and --exact co
   expect(estimate.tasks).toHaveLength(20);
   const near = (count: number, wanted: number): boolean => Math.abs(count - wanted) < wanted * 0.15;
   expect(near(estimate.counts.total, 1_000_000), `${estimate.counts.total}`).toBe(true);
-  expect(near(estimate.counts.failed, 20_000), `${estimate.counts.failed}`).toBe(true);
+  expect(near(estimate.counts.dead, 20_000), `${estimate.counts.dead}`).toBe(true);
   expect(estimate.oldestReady).not.toBeNull();
   const exact = await ask<Stats>("stats", "--exact");
-  expect(exact).toMatchObject({ isExact: true, counts: { running: 25, failed: 20_000, total: 1_000_000 } });
+  expect(exact).toMatchObject({ isExact: true, counts: { running: 25, dead: 20_000, total: 1_000_000 } });
 });
 
 test("queues counts in the index of queued jobs alone", async () => {
-  const answer = await ask<{ queue_name: string; ready: number; scheduled: number }[]>("queues", "--limit", "3");
+  const answer = await ask<{ queue_name: string; waiting: number; scheduled: number }[]>("queues", "--limit", "3");
   expect(answer).toHaveLength(3);
-  expect(answer[0]!.ready + answer[0]!.scheduled).toBe(1_000);
+  expect(answer[0]!.waiting + answer[0]!.scheduled).toBe(1_000);
 });
 
 test("why counts the jobs ahead only as far as it matters", async () => {

@@ -49,6 +49,21 @@ test("the connection string is no URL of PostgreSQL", async () => {
   expect(await reasonOf(["-c", "postgres://user:p@ss:word@host:notaport/x"])).toContain("should look like postgres://");
 });
 
+test("a bare name is a database, and a name that is none is refused with the way out", async () => {
+  const { hostname, port, username, password } = new URL(database().url);
+  const env = { PGHOST: hostname, PGPORT: port, PGUSER: username, PGPASSWORD: password };
+  expect(await reasonOf(["list", "-c", "notaurl"], {}, env)).toBe(
+    'PostgreSQL says: database "notaurl" does not exist. Create it, or check the connection string.',
+  );
+  expect(await reasonOf(["list", "-c", "not a url"], {}, env)).toBe(
+    "The connection string is neither a URL nor the name of a database; it should look like " +
+      "postgres://user:password@host:5432/database, or be the name of a database.",
+  );
+  const { folder: cwd } = await makeProject({});
+  const { code } = await runProgram(["list", "-c", database().name], { cwd, env });
+  expect(code).toBe(0);
+});
+
 test("the password is refused", async () => {
   const url = new URL(database().url);
   url.password = "wrong";
@@ -111,6 +126,14 @@ test("a task file without a function says what it found", async () => {
   );
 });
 
+test("an empty task folder is a sentence", async () => {
+  const { folder: cwd } = await makeProject({ "tasks/.keep": "" });
+  const { code, stderr } = await runProgram(["--once", "-c", database().url], { cwd });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^No runnable tasks! Put a file into the task folder/m);
+  expect(stderr).not.toMatch(/^\s+at /m);
+});
+
 test("a fault in the crontab names line and column", async () => {
   const files = { "tasks/hello.mjs": hello, crontab: "# fine\n\n* * * * * hello\n61 * * * * hello ?id=second\n" };
   expect(await reasonOf(["-c", database().url], files)).toMatch(/^<cwd>\/crontab:4:1: .*61/);
@@ -131,15 +154,24 @@ test("a config file that was named must be there, must parse, and must export a 
 
 test("unknown flags and commands are refused, with the nearest one that exists", async () => {
   expect(await reasonOf(["--jbos", "3"])).toBe("Unknown argument: jbos. Did you mean 'jobs'? (see hathi --help)");
-  expect(await reasonOf(["lst"])).toBe("Unknown argument: lst. Did you mean 'list'? (see hathi --help)");
+  expect(await reasonOf(["lst"])).toBe("Unknown command: lst. Did you mean 'list'? (see hathi --help)");
+  expect(await reasonOf(["show", "1", "--jsn"])).toBe(
+    "Unknown argument: jsn. Did you mean 'json'? (see hathi show --help)",
+  );
+  expect(await reasonOf(["show"])).toBe("Something is missing: hathi show <id> (see hathi show --help)");
+  expect(await reasonOf(["remove", "-c", database().url])).toMatch(/^Say which jobs: by key, or with --task/);
 });
 
 test("flags that contradict each other or have a bad value are refused before anything is opened", async () => {
   expect(await reasonOf(["--once", "--schema-only"])).toContain("cannot be combined");
   expect(await reasonOf(["--watch", "--once"])).toContain("--watch needs a worker that keeps running");
-  expect(await reasonOf(["--jobs", "many"])).toBe("--jobs must be a whole number from 1 up.");
-  expect(await reasonOf(["--jobs", "0"])).toBe("--jobs must be a whole number from 1 up, got 0.");
-  expect(await reasonOf(["--cleanup", "GC_TASKS"])).toContain("'GC_TASKS' is no clean-up task");
+  expect(await reasonOf(["--jobs", "many"])).toContain("--jobs must be a number, got 'many'.");
+  expect(await reasonOf(["add", "hello", "--priority", "high"])).toContain("--priority must be a number, got 'high'.");
+  expect(await reasonOf(["list", "--limit", "some"])).toContain("--limit must be a number, got 'some'.");
+  expect(await reasonOf(["list", "--limit", "1.5"])).toBe("--limit must be a whole number from 1 up, got 1.5.");
+  expect(await reasonOf(["--jobs", "1e9"])).toBe("--jobs must be a whole number from 1 to 100000, got 1000000000.");
+  expect(await reasonOf(["--jobs", "0"])).toBe("--jobs must be a whole number from 1 to 100000, got 0.");
+  expect(await reasonOf(["--cleanup", "GC_TASKS"])).toContain("'GC_TASKS' is not a clean-up task");
   expect(await reasonOf(["--connection"])).toContain("Not enough arguments following: connection");
 });
 

@@ -56,6 +56,68 @@ test("--log-format json writes one object per line, and auto does so where there
   }
 });
 
+test("JSON logs carry a job without its payload, unless logPayloads asks for it; then long strings are cut", async () => {
+  const db = await freshDatabase();
+  const { folder: cwd } = await project({
+    "tasks/broken.mjs": "export default () => { throw new Error('boom', { cause: { code: 42 } }); };",
+    "config.mjs": "export default { worker: { logPayloads: true } };",
+  });
+  const once = async (...args: string[]): Promise<{ stdout: string; jobs: Record<string, unknown>[] }> => {
+    const payload = JSON.stringify({ name: "Ada", password: "s3cret", long: "x".repeat(1_000_000) });
+    await db.query(
+      "select graphile_worker.add_job(task, $1, max_attempts => 1) from unnest(array['hello', 'broken']) as task",
+      [payload],
+    );
+    const { stdout } = await runProgram(["--once", "-c", db.url, "--log-format", "json", ...args], { cwd });
+    const lines = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    // A success is logged when it is written, so it may come before or after the failure.
+    const jobs = lines.filter(({ job }) => job).toSorted((a, b) => Number("success" in a) - Number("success" in b));
+    return { stdout, jobs };
+  };
+  const quiet = await once();
+  expect(quiet.stdout).not.toContain("s3cret");
+  expect(quiet.jobs).toEqual([
+    expect.objectContaining({
+      job: expect.objectContaining({ task_identifier: "broken", attempts: 1, job_queue_id: null }),
+      error: expect.objectContaining({ message: "boom", cause: { message: '{"code":42}' } }),
+      duration: expect.any(Number),
+      failure: true,
+    }),
+    expect.objectContaining({
+      job: expect.objectContaining({ id: "1", task_identifier: "hello", attempts: 1 }),
+      duration: expect.any(Number),
+      success: true,
+    }),
+  ]);
+  for (const given of [["--config", "config.mjs"], ["--log-payloads"]]) {
+    const { stdout, jobs } = await once(...given);
+    expect(jobs.map(({ job }) => (job as { payload: object }).payload)).toEqual(
+      Array(2).fill(expect.objectContaining({ password: "s3cret", long: expect.stringMatching(/^x+… .* cut.* …x+$/) })),
+    );
+    expect(stdout.length).toBeLessThan(100_000);
+  }
+});
+
+test("text logs show what a task logs beside its message, and what caused an error", async () => {
+  const db = await freshDatabase();
+  const { folder: cwd } = await project({
+    "tasks/tells.mjs": `export default (payload, { logger }) => {
+      logger.info("Sent", { to: "ada", pages: [1, 2] });
+      throw new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED") });
+    };`,
+  });
+  await db.query("select graphile_worker.add_job('tells')");
+  const { stdout, stderr } = await runProgram(["--once", "-c", db.url], { cwd });
+  expect(stdout).toContain("INFO  tells{1} Sent to=ada pages=[1,2]\n");
+  expect(stderr).toMatch(
+    /with error 'fetch failed':\n {2}TypeError: fetch failed\n.*\n {4}cause: Error: connect ECONN/s,
+  );
+  expect((await db.jobs())[0]!.last_error).toBe("fetch failed\n  cause: Error: connect ECONNREFUSED");
+});
+
 test("--schema-only installs the schema under the name given by --schema", async () => {
   const db = await freshDatabase({ migrated: false, schema: "odd name" });
   const { folder: cwd } = await makeProject();
@@ -198,6 +260,16 @@ test("SIGTERM lets the running job end, takes no other, and ends with 0", async 
   expect(left).toMatchObject([{ attempts: 0, locked_at: null }]);
 });
 
+test("SIGHUP lets the running job end, and ends with 129", async () => {
+  const db = await freshDatabase();
+  const { folder: cwd } = await project();
+  const program = startProgram(["-c", db.url], { cwd });
+  await program.says(/looking for jobs/);
+  program.kill("SIGHUP");
+  expect(await program.ended).toMatchObject({ code: 129, signal: null });
+  expect(program.stdout() + program.stderr()).toContain("No job is running.");
+});
+
 test("a second SIGINT, once it can be no echo of the first, gives up the running job and ends with 1", async () => {
   const db = await freshDatabase();
   const { folder: cwd } = await project({
@@ -213,7 +285,7 @@ test("a second SIGINT, once it can be no echo of the first, gives up the running
   await until(
     async () => {
       program.kill("SIGINT");
-      return /again/.test(program.stderr());
+      return /Received 'SIGINT' again/.test(program.stderr());
     },
     { what: "the second signal is obeyed" },
   );
@@ -238,6 +310,7 @@ test("a breaking migration while it runs drains the worker and ends it with 57",
   await program.says(/looking for jobs/);
   const end = await until(
     async () => {
+      await db.query("insert into graphile_worker.migrations (id, breaking) values (999, true) on conflict do nothing");
       await db.query(`select pg_notify('worker:migrate', '{"migrationNumber":999,"breaking":true}')`);
       return program.child.exitCode !== null;
     },

@@ -1,3 +1,4 @@
+import { readdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { beforeEach, expect, test, vi } from "vitest";
 import { freshDatabase } from "../support/database.ts";
@@ -32,7 +33,7 @@ test("a terminal gets colours, and NO_COLOR takes them away", async () => {
   const env = { DATABASE_URL: db.url };
   await db.query("select graphile_worker.add_job('email')");
   const list = await startInTerminal(["list"], { cwd, env }).ended;
-  expect(list.stdout).toContain("\x1b[32mready\x1b[39m");
+  expect(list.stdout).toContain("\x1b[32mwaiting\x1b[39m");
   const worker = await startInTerminal(["--once"], { cwd, env }).ended;
   expect(worker.stdout).toContain("\x1b[36memail\x1b[39m");
   expect(worker.stdout).toMatch(/Completed task 1 \(email, \d+\.\d+ms\) with success/);
@@ -47,7 +48,7 @@ test("a bulk action asks in a terminal, and does nothing on a no", async () => {
   const { folder: cwd } = await makeProject();
   const env = { DATABASE_URL: db.url };
   await db.query(seed);
-  const args = ["retry", "--state", "failed"];
+  const args = ["retry", "--state", "dead"];
 
   const no = startInTerminal(args, { cwd, env });
   await no.says(/Retry 3 jobs\? \[y\/N\]/);
@@ -60,6 +61,31 @@ test("a bulk action asks in a terminal, and does nothing on a no", async () => {
   yes.child.stdin?.write("y\r");
   expect(await yes.ended).toMatchObject({ code: 0, stdout: expect.stringContaining("3 jobs set to run again.") });
   expect(await db.job(1)).toMatchObject({ attempts: 0 });
+});
+
+test.each([
+  ["y", ".ts"],
+  ["n", ".mjs"],
+  ["", ".mjs"],
+])("init asks for the language in a terminal, and follows the answer '%s'", async (answer, extension) => {
+  const { folder: cwd } = await makeProject();
+  const init = startInTerminal(["init"], { cwd });
+  await init.says(/Write TypeScript\? Without it you get JavaScript\. \[y\/N\]/);
+  expect(await readdir(cwd)).toEqual([]);
+  init.child.stdin?.write(`${answer}\r`);
+  const { code, stdout } = await init.ended;
+  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`wrote tasks/hello${extension}`) });
+  expect((await readdir(cwd)).sort()).toEqual([".gitignore", "crontab", `hathi.config${extension}`, "tasks"]);
+  expect(await readdir(`${cwd}/tasks`)).toEqual([`hello${extension}`]);
+});
+
+test("Ctrl-C at init's question writes nothing", async () => {
+  const { folder: cwd } = await makeProject();
+  const init = startInTerminal(["init"], { cwd });
+  await init.says(/Write TypeScript\?/);
+  init.child.stdin?.write("\x03");
+  expect((await init.ended).code).not.toBe(0);
+  expect(await readdir(cwd)).toEqual([]);
 });
 
 test("long work shows how far it is", async () => {
@@ -82,4 +108,22 @@ test("Ctrl-C in a terminal drains the worker and ends it with 0", async () => {
   await worker.says(/looking for jobs/);
   worker.child.stdin?.write("\x03");
   expect(await worker.ended).toMatchObject({ code: 0, stdout: expect.stringContaining("Received 'SIGINT'") });
+});
+
+test.each([80, 120])("tables fit a terminal of %d columns", async (columns) => {
+  const db = await freshDatabase();
+  const { folder: cwd } = await makeProject();
+  const env = { DATABASE_URL: db.url, COLUMNS_OF_TERMINAL: String(columns), NO_COLOR: "1" };
+  await db.query(`
+    select graphile_worker.add_job('newsletters/send-to-all-customers', queue_name => 'a-queue-with-a-long-name-for-newsletters',
+      job_key => 'newsletter:2026-11:all-customers:' || i, max_attempts => 1) from generate_series(1, 3) as i;
+    update graphile_worker._private_jobs set attempts = 1, last_error = repeat('connect ECONNREFUSED ', 9) where id = 1;
+    update graphile_worker._private_job_queues set locked_by = 'worker-with-a-very-long-name-' || repeat('x', 40), locked_at = now()`);
+  for (const command of ["list", "queues", "workers", "stats"]) {
+    const { stdout, code } = await startInTerminal([command], { cwd, env }).ended;
+    expect(code, stdout).toBe(0);
+    const table = stdout.split("\r\n").filter((line) => !line.startsWith("Using database"));
+    for (const line of table) expect(line.length, `${command}: ${line}`).toBeLessThanOrEqual(columns);
+    if (command === "list") expect(stdout).toContain("…");
+  }
 });

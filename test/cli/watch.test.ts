@@ -122,3 +122,32 @@ test("a single tasks file is followed too", async () => {
   await program.says(/says two/);
   await until(async () => (await db.jobs()).length === 0, { what: "all jobs are done" });
 });
+
+test("a changed module reloads the tasks that import it, directly or not, and no other", async () => {
+  const { db, project, program } = await watching({
+    "lib/word.mjs": "export const word = 'one';",
+    "lib/phrase.mjs": "import { word } from './word.mjs'; export const phrase = 'says ' + word;",
+    "lib/count.ts": "export const count: number = 1;",
+    "tasks/esm.mjs":
+      "import { phrase } from '../lib/phrase.mjs'; export default (_, h) => h.logger.info('esm ' + phrase);",
+    "tasks/typed.ts":
+      "import { count } from '../lib/count.js'; export default (_: unknown, h: any) => h.logger.info('typed ' + count);",
+    "tasks/cjs.cjs":
+      "const { word } = require('./_word.cjs'); module.exports = (_, h) => h.logger.info('cjs ' + word);",
+    "tasks/_word.cjs": "exports.word = 'one';",
+    "tasks/other.mjs": saying("other"),
+  });
+  for (const task of ["esm", "typed", "cjs"]) await add(db, task);
+  await Promise.all([/esm says one/, /typed 1/, /cjs one/].map((pattern) => program.says(pattern)));
+  await project.write("lib/word.mjs", "export const word = 'another';");
+  await project.write("lib/count.ts", "export const count: number = 22;");
+  await project.write("tasks/_word.cjs", "exports.word = 'another';");
+  await Promise.all(["esm", "typed", "cjs"].map((task) => program.says(new RegExp(`Reloaded task '${task}'`))));
+  for (const task of ["esm", "typed", "cjs"]) await add(db, task);
+  await Promise.all([/esm says another/, /typed 22/, /cjs another/].map((pattern) => program.says(pattern)));
+  await project.write("lib/word.mjs", "export const word = 'a third';");
+  await until(() => program.stdout().match(/Reloaded task 'esm'/g)?.length === 2, { what: "the second reload" });
+  await add(db, "esm");
+  await program.says(/esm says a third/);
+  expect(program.stdout()).not.toMatch(/task 'other'/);
+});

@@ -78,3 +78,27 @@ test("with useNodeTime jobs without a time get this process's", async () => {
   expect(row!.run_at.getTime()).toBeGreaterThanOrEqual(before);
   expect(row!.run_at.getTime()).toBeLessThanOrEqual(Date.now());
 });
+
+test("each job may have a mode of its own, and the second argument decides for the others", async () => {
+  const addJobs = makeAddJobs(open(), settings);
+  const [early, late] = [new Date("2031-01-01T00:00:00Z"), new Date("2032-01-01T00:00:00Z")];
+  const modes = [undefined, "replace", "preserve_run_at"] as const;
+  const specs = (runAt: Date, prefix: string) =>
+    modes.map((mode, index) => ({
+      identifier: "modes",
+      payload: {},
+      runAt,
+      jobKey: `${prefix}-${index}`,
+      ...(mode && { jobKeyMode: mode }),
+    }));
+  for (const [preserve, expected] of [
+    [undefined, [late, late, early]],
+    [true, [early, late, early]],
+  ] as const) {
+    const prefix = `modes-${preserve}`;
+    await addJobs(specs(early, prefix), preserve);
+    const rows = await addJobs(specs(late, prefix), preserve);
+    expect(rows.map(({ run_at }) => run_at)).toEqual(expected);
+    expect(rows.map(({ revision }) => revision)).toEqual([1, 1, 1]);
+  }
+});

@@ -17,10 +17,16 @@ const refused: [what: string, identifier: unknown, payload: unknown, spec: objec
     undefined,
     {},
     {},
-    "'identifier' must be a text of 1 to 128 characters (without NUL), got undefined.",
+    "'identifier' must be a string of 1 to 128 characters (without NUL), got undefined.",
   ],
-  ["an empty identifier", "", {}, {}, "'identifier' must be a text of 1 to 128 characters (without NUL), got ''."],
-  ["a NUL in the identifier", "a\0b", {}, {}, "'identifier' must be a text of 1 to 128 characters (without NUL), got "],
+  ["an empty identifier", "", {}, {}, "'identifier' must be a string of 1 to 128 characters (without NUL), got ''."],
+  [
+    "a NUL in the identifier",
+    "a\0b",
+    {},
+    {},
+    "'identifier' must be a string of 1 to 128 characters (without NUL), got ",
+  ],
   [
     "a long identifier",
     "i".repeat(129),
@@ -113,11 +119,11 @@ const refused: [what: string, identifier: unknown, payload: unknown, spec: objec
     "'priority' must be a whole number from -32768 to 32767, got 1.5.",
   ],
   [
-    "a text as priority",
+    "a word as priority",
     "t",
     {},
-    { priority: "1" },
-    "'priority' must be a whole number from -32768 to 32767, got '1'.",
+    { priority: "high" },
+    "'priority' must be a whole number from -32768 to 32767, got 'high'.",
   ],
   ["no attempts", "t", {}, { maxAttempts: 0 }, "'maxAttempts' must be a whole number from 1 to 32767, got 0."],
   [
@@ -127,8 +133,21 @@ const refused: [what: string, identifier: unknown, payload: unknown, spec: objec
     { maxAttempts: 32768 },
     "'maxAttempts' must be a whole number from 1 to 32767, got 32768.",
   ],
-  ["an empty key", "t", {}, { jobKey: "" }, "'jobKey' must be a text of 1 to 512 characters (without NUL), got ''."],
-  ["a number as key", "t", {}, { jobKey: 5 }, "'jobKey' must be a text of 1 to 512 characters (without NUL), got 5."],
+  ["an empty key", "t", {}, { jobKey: "" }, "'jobKey' must be a string of 1 to 512 characters (without NUL), got ''."],
+  [
+    "no number as key",
+    "t",
+    {},
+    { jobKey: Number.NaN },
+    "'jobKey' must be a string of 1 to 512 characters (without NUL), got NaN.",
+  ],
+  [
+    "a date of another library that is invalid",
+    "t",
+    {},
+    { runAt: { toISOString: () => new Date("x").toISOString() } },
+    "'runAt' must be a valid Date between the years 1 and 9999, got ",
+  ],
   [
     "a long key",
     "t",
@@ -141,7 +160,7 @@ const refused: [what: string, identifier: unknown, payload: unknown, spec: objec
     "t",
     {},
     { queueName: "" },
-    "'queueName' must be a text of 1 to 128 characters (without NUL), got ''.",
+    "'queueName' must be a string of 1 to 128 characters (without NUL), got ''.",
   ],
   [
     "a long queue name",
@@ -210,11 +229,23 @@ describe("a job that the database could not take", () => {
     await database().query("delete from graphile_worker._private_jobs where id = $1", [id]);
   });
 
-  test("a mode for one job of many is refused", async () => {
-    const spec = { identifier: "t", payload: {}, jobKey: "k", jobKeyMode: "replace" } as unknown as AddJobsJobSpec;
-    await expect(makeAddJobs(open(), settings)([spec])).rejects.toThrow(
-      "Job 0 of 1: 'jobKeyMode' cannot be set for one job of 'addJobs': the whole call has one mode, its second argument.",
+  test("adding without changing what is there is for single jobs only", async () => {
+    const addJobs = makeAddJobs(open(), settings);
+    const spec = {
+      identifier: "t",
+      payload: {},
+      jobKey: "k",
+      jobKeyMode: "unsafe_dedupe",
+    } as unknown as AddJobsJobSpec;
+    await expect(addJobs([spec])).rejects.toThrow(
+      "Job 0 of 1: 'jobKeyMode' must be 'replace' or 'preserve_run_at' here: 'unsafe_dedupe' works with 'addJob' only.",
     );
+    await expect(addJobs([], "unsafe_dedupe" as never)).rejects.toThrow(
+      "The second argument of 'addJobs' (jobKeyPreserveRunAt) must be true or false, got 'unsafe_dedupe'. " +
+        "'unsafe_dedupe' works with 'addJob' only.",
+    );
+    await expect(addJobs([], "replace" as never)).rejects.toThrow("A mode goes into each job's 'jobKeyMode'.");
+    expect(await jobCount()).toBe(0);
   });
 
   test("one key for two jobs of a call is refused", async () => {

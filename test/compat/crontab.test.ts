@@ -225,9 +225,19 @@ describe.each([
       ["b", "b", null],
     ]);
     await watched.release();
-    const absent = await getCronItems({ logger }, `/nowhere/${randomUUID()}`);
+    const lines: [string, string][] = [];
+    const remembering = new Logger(() => (level, message) => void lines.push([level, message]));
+    const nowhere = `/nowhere/${randomUUID()}`;
+    const absent = await getCronItems({ logger: remembering }, nowhere);
     expect(absent.items).toEqual([]);
     await absent.release();
+    const unreadable = await getCronItems({ logger: remembering }, tmpdir());
+    expect(unreadable.items).toEqual([]);
+    expect(lines).toEqual([
+      // Somebody named the file, so that we speak up.
+      [isOurs ? "warning" : "info", `Failed to read crontab file '${nowhere}'; cron is disabled`],
+      ["error", expect.stringMatching(/^Failed to read crontab file '.*': .*EISDIR/)],
+    ]);
     const wrong = await crontabFile("* * * * * a\n* * * * x b\n");
     await expect(getCronItems({ logger }, wrong)).rejects.toThrow(
       "Could not process line '2' of crontab: '* * * * x b'",

@@ -10,6 +10,7 @@ export type Library = Pick<
   | "runOnce"
   | "runTaskList"
   | "runTaskListOnce"
+  | "runMigrations"
   | "makeWorkerUtils"
   | "parseCrontab"
   | "parseCronItem"

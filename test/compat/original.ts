@@ -13,7 +13,9 @@ export interface Original {
 
 const originals = {
   "0.13": "graphile-worker-013",
+  "0.16.0": "graphile-worker-0160",
   "0.16": "graphile-worker-016",
+  "0.17.2": "graphile-worker-0172",
   "0.17": "graphile-worker-017",
   "0.18": "graphile-worker",
 } as const;

@@ -487,6 +487,16 @@ bothWays(({ fresh, isOurs }) => {
     ]);
   });
 
+  test("jobs is a view that cannot be written; reschedule_jobs changes what it shows", async () => {
+    const database = await fresh();
+    await addJob(database, "greet");
+    expect(await codeOf(database.query("update graphile_worker.jobs set priority = 1"))).toBe("55000");
+    expect(await codeOf(database.query("delete from graphile_worker.jobs"))).toBe("55000");
+    await database.query(`select graphile_worker.reschedule_jobs(
+      array(select id from graphile_worker.jobs where task_identifier = 'greet'), priority => -5)`);
+    expect(await database.query("select priority from graphile_worker.jobs")).toEqual([{ priority: -5 }]);
+  });
+
   test("somebody who does not own the tables sees no jobs and adds none", async () => {
     const database = await fresh();
     await addJob(database, "greet");

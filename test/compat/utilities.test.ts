@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import type { DbJob } from "../../src/index.ts";
 import * as ours from "../../src/index.ts";
-import type { TestDatabase } from "../support/database.ts";
+import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { bothWays } from "./both-ways.ts";
 import { loadOriginal } from "./original.ts";
 
@@ -23,10 +23,10 @@ async function lock(db: TestDatabase, id: string): Promise<void> {
 }
 
 bothWays(({ fresh, isOurs }) => {
-  async function open(options: object = {}): Promise<{ db: TestDatabase; utils: ours.WorkerUtils }> {
+  async function open(options: object = {}): Promise<{ db: TestDatabase; utils: ours.QueueUtils }> {
     const db = await fresh();
     const { makeWorkerUtils } = isOurs ? ours : await loadOriginal("0.18");
-    const utils: ours.WorkerUtils = await makeWorkerUtils({ connectionString: db.url, ...options });
+    const utils: ours.QueueUtils = await makeWorkerUtils({ connectionString: db.url, ...options });
     onTestFinished(() => utils.release());
     return { db, utils };
   }
@@ -52,6 +52,23 @@ bothWays(({ fresh, isOurs }) => {
       flags: null,
       is_available: true,
     });
+  });
+
+  test("dates of other libraries, and numbers as names and names as numbers", async () => {
+    const { utils, db } = await open();
+    const likeDayjs = { toISOString: () => runAt.toISOString() };
+    const spec = {
+      runAt: likeDayjs,
+      queueName: 7,
+      jobKey: 42,
+      priority: "3",
+      maxAttempts: "4",
+    } as unknown as ours.TaskSpec;
+    const job = await utils.addJob("greet", {}, spec);
+    expect(job).toMatchObject({ run_at: runAt, key: "42", priority: 3, max_attempts: 4 });
+    const [listed] = await utils.addJobs([{ identifier: "greet", payload: {}, ...spec, jobKey: 43 as never }] as never);
+    expect(listed).toMatchObject({ run_at: runAt, key: "43", priority: 3, max_attempts: 4 });
+    expect((await db.jobs()).map(({ queue_name }) => queue_name)).toEqual(["7", "7"]);
   });
 
   test("addJob with everything said, and once more with its key", async () => {
@@ -161,7 +178,8 @@ bothWays(({ fresh, isOurs }) => {
 
   test.each([
     ["nothing", undefined, ["greet", "old", "wave"], ["1", "2"], ["used"]],
-    ["an empty object", {}, ["greet", "wave"], ["1", "2"], ["used"]],
+    // A difference on purpose: the names of tasks go only when that is asked for.
+    ["an empty object", {}, isOurs ? ["greet", "old", "wave"] : ["greet", "wave"], ["1", "2"], ["used"]],
     ["names to keep", { taskIdentifiersToKeep: ["old"] }, ["greet", "old", "wave"], ["1", "2"], ["used"]],
     ["one task", { tasks: ["DELETE_PERMAFAILED_JOBS"] }, ["greet", "old", "wave"], ["2"], ["unused", "used"]],
     [
@@ -184,6 +202,13 @@ bothWays(({ fresh, isOurs }) => {
     expect((await db.jobs()).map(({ id }) => id)).toEqual(jobs);
     const left = await db.query("select queue_name from graphile_worker._private_job_queues order by 1");
     expect(left.map(({ queue_name }) => queue_name)).toEqual(queues);
+  });
+
+  test("quickAddJob installs the schema", async () => {
+    const empty = await freshDatabase({ migrated: false });
+    const { quickAddJob } = isOurs ? ours : await loadOriginal("0.18");
+    const { id } = await quickAddJob({ connectionString: empty.url }, "greet", {});
+    expect(await empty.job(id)).toMatchObject({ task_identifier: "greet" });
   });
 
   test("withPgClient, migrate and quickAddJob", async () => {

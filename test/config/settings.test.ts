@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { forPreset } from "../../src/config/option.ts";
 import { resolveSettings } from "../../src/config/settings.ts";
 import { ConfigError } from "../../src/errors.ts";
+import { allOptions } from "../../src/runner/runner-options.ts";
 
 describe("settings", () => {
   test("every gap is filled with a default", () => {
@@ -28,9 +30,13 @@ describe("settings", () => {
       listenConnectionString: undefined,
       acceptedFlags: undefined,
       timeZone: "UTC",
+      logPayloads: false,
       recovery: false,
       context: undefined,
-      lifecycleHooks: undefined,
+      hooks: undefined,
+      history: "off",
+      retention: {},
+      redact: [],
     });
   });
 
@@ -51,6 +57,32 @@ describe("settings", () => {
     });
   });
 
+  test.each([
+    ["a number as a string", { concurrentJobs: "3", pollInterval: "500" }, { concurrentJobs: 3, pollInterval: 500 }],
+    ["an abort that never comes", { gracefulShutdownAbortTimeout: Number.POSITIVE_INFINITY }, {}],
+    ["an extension without its dot", { fileExtensions: ["js", ".ts"] }, { fileExtensions: [".js", ".ts"] }],
+    [
+      "a refetch delay that no job ends",
+      { localQueue: { size: 5, refetchDelay: { durationMs: 1, maxAbortThreshold: Number.POSITIVE_INFINITY } } },
+      {
+        localQueue: {
+          size: 5,
+          ttl: 300_000,
+          refetchDelay: { durationMs: 1, threshold: 0, maxAbortThreshold: Number.POSITIVE_INFINITY },
+        },
+      },
+    ],
+  ])("%s is accepted, as Graphile Worker does", (_, options, expected) => {
+    const settings = resolveSettings(options as GraphileConfig.WorkerOptions);
+    expect(settings).toMatchObject({ ...options, ...expected });
+  });
+
+  test("null means that an option is not given", () => {
+    const names = Object.keys(forPreset(allOptions));
+    const nothing = Object.fromEntries(names.map((name) => [name, null])) as GraphileConfig.WorkerOptions;
+    expect(resolveSettings(nothing, "/app")).toEqual(resolveSettings({}, "/app"));
+  });
+
   test("nobody can change them afterwards", () => {
     expect(Object.isFrozen(resolveSettings({}))).toBe(true);
   });
@@ -66,8 +98,11 @@ describe("settings", () => {
 
   test.each([
     [{ concurrentJobs: 0 }, "'concurrentJobs' must be a whole number from 1 up, got 0."],
+    [{ concurrentJobs: 1e9 }, "'concurrentJobs' must be at most 100000, got 1000000000."],
     [{ concurrentJobs: 1.5 }, "'concurrentJobs' must be a whole number from 1 up, got 1.5."],
-    [{ maxPoolSize: "10" }, "'maxPoolSize' must be a whole number from 1 up, got '10'."],
+    [{ maxPoolSize: "ten" }, "'maxPoolSize' must be a whole number from 1 up, got 'ten'."],
+    [{ maxPoolSize: "" }, "'maxPoolSize' must be a whole number from 1 up, got ''."],
+    [{ maxPoolSize: "1.5" }, "'maxPoolSize' must be a whole number from 1 up, got '1.5'."],
     [{ pollInterval: Number.NaN }, "'pollInterval' must be a number of milliseconds from 1 up, got NaN."],
     [{ schema: "" }, "'schema' must be a name of 1 to 63 bytes, got ''."],
     [{ schema: "é".repeat(32) }, "'schema' must be a name of 1 to 63 bytes"],
@@ -79,8 +114,8 @@ describe("settings", () => {
     ],
     [{ maxResetLockedInterval: Number.POSITIVE_INFINITY }, "'maxResetLockedInterval' must be a number of milliseconds"],
     [{ timeZone: "Europe/Hathi" }, "'timeZone' must be a time zone such as 'Europe/Berlin', got 'Europe/Hathi'."],
-    [{ acceptedFlags: "gpu" }, "'acceptedFlags' must be an array of texts, got 'gpu'."],
-    [{ fileExtensions: ["js"] }, "'fileExtensions' must be an array of file extensions such as '.js'"],
+    [{ acceptedFlags: "gpu" }, "'acceptedFlags' must be an array of strings, got 'gpu'."],
+    [{ fileExtensions: [""] }, "'fileExtensions' must be an array of file extensions such as '.js'"],
     [{ shutdownGracePeriod: -1 }, "'shutdownGracePeriod' must be a number of milliseconds from 0 up, got -1."],
     [{ localQueue: 5 }, "'localQueue' must be an object, got 5."],
     [{ localQueue: { size: 5, ttl: 0 } }, "'localQueue.ttl' must be a number of milliseconds from 1 up, got 0."],
@@ -111,6 +146,7 @@ describe("recovery settings", () => {
     maxEventLoopBlock: 3_600_000,
     crashGrace: 5_000,
     maxCrashes: 3,
+    recoveryBackoff: false,
   };
 
   test.each([
@@ -119,6 +155,9 @@ describe("recovery settings", () => {
     ["a loose setting switches it on", { sweepThreshold: 40_000 }, { ...defaults, sweepThreshold: 40_000 }],
     ["the object beats loose settings", { maxCrashes: 4, recovery: { maxCrashes: 5 } }, { ...defaults, maxCrashes: 5 }],
     ["false has the last word", { recovery: false, maxCrashes: 4 }, false],
+    ["enabled: false switches it off", { recovery: { enabled: false } }, false],
+    ["enabled: false beats settings", { maxCrashes: 4, recovery: { enabled: false, sweepInterval: 5 } }, false],
+    ["enabled: true switches it on", { recovery: { enabled: true } }, defaults],
   ])("%s", (_, options, expected) => {
     expect(resolveSettings(options).recovery).toEqual(expected);
   });

@@ -2,6 +2,7 @@ import { describe, expect, expectTypeOf, test } from "vitest";
 import { cron } from "../../src/cron/cron.ts";
 import type { CronEntry, CronPayloadOf } from "../../src/cron/cron-entry.ts";
 import { parseCronItem, parseCronItems } from "../../src/cron/parse-cron-item.ts";
+import { defineTask } from "../../src/tasks/define-task.ts";
 
 test.each([
   [cron.everyMinute("a"), "* * * * *"],
@@ -117,4 +118,15 @@ test("the task's name stays in the type of the entry", () => {
   const entry = cron.everyMinute("send_report");
   expectTypeOf(entry).toEqualTypeOf<CronEntry<"send_report">>();
   expectTypeOf<CronPayloadOf<"send_report">>().toEqualTypeOf<{ [key: string]: unknown }>();
+});
+
+test("a definition stands for its task, and its payload is checked by the compiler", () => {
+  const report = defineTask({ identifier: "report", run: (_payload: { to: string; copies?: number }) => undefined });
+  const entry = cron.dailyAt(report, 8, 30).payload({ to: "all" });
+  expect(entry.build()).toMatchObject({ task: "report", match: "30 8 * * *", payload: { to: "all" } });
+  expect(cron.matching(report, "@weekly").build()).toMatchObject({ task: "report", match: "@weekly" });
+  // @ts-expect-error: 'to' is missing
+  cron.dailyAt(report, 8, 30).payload({ copies: 2 });
+  // @ts-expect-error: 'copies' is a number
+  cron.everyMinute(report).payload({ to: "all", copies: "two" });
 });

@@ -75,3 +75,27 @@ test("all faults of an item are named, with the given source", () => {
     expect((error as CrontabError).message).toContain("in cron[3]");
   }
 });
+
+test.each([
+  [
+    { timeZone: "Europe/Berlin" },
+    "Unknown key 'timeZone' in parseCronItem call. Did you mean 'options: { timeZone }'?",
+  ],
+  [
+    { timezone: "Europe/Berlin" },
+    "Unknown key 'timezone' in parseCronItem call. Did you mean 'options: { timeZone }'?",
+  ],
+  [{ identifer: "x" }, "Unknown key 'identifer' in parseCronItem call. Did you mean 'identifier'?"],
+  [{ options: { timezone: "UTC" } }, "Unknown key 'options.timezone' in parseCronItem call. Did you mean 'timeZone'?"],
+  [{ options: { maxAttempts: 0 } }, "Invalid 'maxAttempts' in parseCronItem call: expected a whole number from 1 to"],
+  [{ options: { priority: 99_999 } }, "Invalid 'priority' in parseCronItem call: expected a whole number from -32768"],
+])("%o is refused", (rest, message) => {
+  const parse = () => parseCronItem({ task: "a", match: "* * * * *", ...rest } as CronItem);
+  expect(parse).toThrow(CrontabError);
+  expect(parse).toThrow(message);
+});
+
+test("keys that are like none of ours are left alone", () => {
+  const item = { task: "a", match: "* * * * *", desc: "nightly", owner: "ops", options: { note: "x" } } as CronItem;
+  expect(parseCronItem(item).task).toBe("a");
+});

@@ -219,3 +219,15 @@ test("a crontab error has a stable code", () => {
     expect(error).toMatchObject({ code: "BAD_CRONTAB", name: "CrontabError" });
   }
 });
+
+test.each([
+  ["max=0", "1 to 32767"],
+  ["max=32768", "1 to 32767"],
+  ["priority=99999", "-32768 to 32767"],
+  ["priority=-32769", "-32768 to 32767"],
+  [`queue=${"q".repeat(129)}`, "1 to 128"],
+  [`jobKey=${"k".repeat(513)}`, "at most 512"],
+])("?%.20s is an error of the file", (option, expected) => {
+  const [problem] = problemsOf(`* * * * * a ?${option}`);
+  expect(problem).toMatchObject({ line: 1, column: 14, expected: expect.stringContaining(expected) });
+});

@@ -5,7 +5,8 @@ import { type CronInput, parseCron } from "../../src/cron/parse-cron.ts";
 import type { CronTrouble } from "../../src/cron/schedule-runs.ts";
 import { type CronOptions, type RunningCron, startCron } from "../../src/cron/scheduler.ts";
 import { poolDatabase } from "../../src/db/database.ts";
-import { type Emit, type HathiEventMap, makeEmit } from "../../src/events.ts";
+import { makeEmit } from "../../src/emit.ts";
+import type { Emit, HathiEventMap } from "../../src/events.ts";
 import { freshDatabase, type JobRow, type TestDatabase, testPool } from "../support/database.ts";
 import { TestClock } from "./test-clock.ts";
 

@@ -178,10 +178,11 @@ test("jobs of one minute are added in the order of the items", async () => {
 
 test("an entry that the database refuses loses its run, is reported, and does not stop the others", async () => {
   const bench = await cronBench("2026-01-01T00:00:30Z");
-  const { troubles } = bench.start(["* * * * * bad ?max=0\n* * * * * task"]);
+  const tooLong = "b".repeat(129);
+  const { troubles } = bench.start([`* * * * * ${tooLong} ?id=bad\n* * * * * task`]);
   await bench.clock.advanceTo("2026-01-01T00:02:30Z");
   expect(await bench.runs()).toEqual(["2026-01-01T00:01:00", "2026-01-01T00:02:00"]);
-  expect(await bench.runs("bad")).toEqual([]);
+  expect(await bench.runs(tooLong)).toEqual([]);
   expect(troubles.map(({ identifiers }) => identifiers)).toEqual([["bad"], ["bad"]]);
 });
 

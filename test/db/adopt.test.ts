@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { checkServer } from "../../src/db/adopt.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { Logger } from "../../src/logger.ts";
 import { loadOriginal, type OriginalVersion, originalEntry } from "../compat/original.ts";
 import { builtLibrary } from "../support/built-library.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { describeSchema } from "../support/describe-schema.ts";
+import { originalSchema } from "../support/original-schema.ts";
 import { startProcess, type TestProcess } from "../support/process.ts";
 import { applyRustPort } from "../support/rust-port.ts";
 import { until } from "../support/wait.ts";
@@ -27,13 +27,6 @@ async function adopt(database: TestDatabase): Promise<string[]> {
 
 function ledger(database: TestDatabase): Promise<Array<{ id: number; breaking: boolean }>> {
   return database.query("select id, breaking from graphile_worker.migrations where id > 17 order by id");
-}
-
-async function originalSchema(version: OriginalVersion): Promise<TestDatabase> {
-  const database = await freshDatabase({ migrated: false });
-  const { runMigrations } = await loadOriginal(version);
-  await runMigrations({ connectionString: database.url });
-  return database;
 }
 
 /** Jobs in every state, so that something of everything has to come through. */
@@ -184,6 +177,21 @@ test.each([19, 20, 21, 22] as const)(
   },
 );
 
+test("functions of the Rust port that cannot be replaced in place are dropped first", async () => {
+  const database = await originalSchema("0.16");
+  await applyRustPort(database, 22);
+  await database.pool.query(`
+    drop function graphile_worker.worker_deregister(text);
+    create function graphile_worker.worker_deregister(other_name text default '') returns void language sql as 'select';
+    create function graphile_worker.delete_stale_workers(ids text[]) returns integer language sql as 'select 1';`);
+  expect(await adopt(database)).toEqual([]);
+  const { functions } = await describeSchema(database);
+  expect(functions).toMatchObject({
+    "worker_deregister(worker_id text)": "void v",
+    "delete_stale_workers(worker_ids text[])": "void v",
+  });
+});
+
 test.each([
   [1, "0.2"],
   [4, "0.5"],
@@ -218,7 +226,8 @@ test("a schema of Graphile Worker 0.13 comes through 0.16, as its error advises"
   await database.query("select graphile_worker.add_job('later', '[1]', job_key => 'k', queue_name => 'q')");
   await expect(adopt(database)).rejects.toThrow(
     "The schema is at revision 10 (Graphile Worker 0.13); it can be adopted from revision 18 on. " +
-      "Stop its workers, run 'npx graphile-worker@0.16.6 --schema-only' on it once, and try again.",
+      "Stop its workers, run this once with DATABASE_URL set to the database, and try again: " +
+      "npx graphile-worker@0.16.6 --schema-only",
   );
   await (await loadOriginal("0.16")).runMigrations({ connectionString: database.url });
   await adopt(database);
@@ -236,7 +245,7 @@ test("ours waits for an original that is installing its schema at the same momen
     await database.query("select graphile_worker.add_job('later')");
     expect(await database.query("select id from graphile_worker._hathi_migrations where id = 1")).toHaveLength(1);
   }
-});
+}, 120_000);
 
 async function hasReached(database: TestDatabase, id: number): Promise<boolean> {
   if (id === 0) return true;
@@ -254,7 +263,7 @@ test("a newer schema with a breaking change is refused, and the process ends wit
   process.send("go");
   expect(await process.ended).toBe(57);
   expect(process.output()).toMatch(/SCHEMA_TOO_NEW: .*revision 21 .*up to 20/);
-});
+}, 120_000);
 
 test("a newer schema that we have never been on is refused before anything is written", async () => {
   const database = await originalSchema("0.18");
@@ -284,11 +293,4 @@ test("half a schema is refused with what is missing", async () => {
   const database = await originalSchema("0.18");
   await database.query("drop view graphile_worker.jobs");
   await expect(adopt(database)).rejects.toThrow(/ledger is at revision 20, but jobs is missing/);
-});
-
-test("a server before PostgreSQL 12 is refused", () => {
-  expect(() => checkServer({ postgresVersion: 110_022 })).toThrow(
-    /PostgreSQL 12 or newer is needed, but the server is 11/,
-  );
-  expect(() => checkServer({ postgresVersion: 120_000 })).not.toThrow();
 });

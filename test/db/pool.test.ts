@@ -1,9 +1,12 @@
+import type { Duplex } from "node:stream";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
+import { connectDirectly } from "../../src/db/direct-client.ts";
 import { holdPool } from "../../src/db/pool.ts";
 import { ConfigError } from "../../src/errors.ts";
 import { freshDatabase } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
+import { startProxy } from "../support/proxy.ts";
 import { until } from "../support/wait.ts";
 
 const base = { connectionString: undefined, maxPoolSize: 10, concurrency: 1 };
@@ -35,7 +38,7 @@ test("a pool of ours survives a cut connection and is ended on release", async (
   const { rows } = await pool.query("select pg_backend_pid() as pid");
   await db.query("select pg_terminate_backend($1)", [rows[0].pid]);
   await until(() => lines.length > 0);
-  expect(lines[0]).toMatchObject({ level: "error", message: expect.stringContaining("PostgreSQL connection broke") });
+  expect(lines[0]).toMatchObject({ level: "debug", message: expect.stringContaining("PostgreSQL connection broke") });
   expect((await pool.query("select 1 as one")).rows).toEqual([{ one: 1 }]);
   await Promise.all([release(), release()]);
   expect(pool.ended).toBe(true);
@@ -54,6 +57,22 @@ test("a user's bare pool is lent handlers, with a warning, until release; it is 
   await release();
   expect([pgPool.listenerCount("error"), pgPool.listenerCount("connect")]).toEqual([0, 0]);
   expect(pgPool.ended).toBe(false);
+});
+
+test("two borrowers of one bare pool: releasing one leaves the other its handlers", async () => {
+  const pgPool = new pg.Pool({ connectionString: "postgres:///unused" });
+  onTestFinished(() => pgPool.end());
+  const [utils, runner] = [rememberingLogger(), rememberingLogger()];
+  const first = holdPool({ ...base, pgPool, logger: utils.logger });
+  const second = holdPool({ ...base, pgPool, logger: runner.logger });
+  expect([utils.lines.length, runner.lines.length]).toEqual([1, 0]);
+  await first.release();
+  await first.release();
+  expect([pgPool.listenerCount("error"), pgPool.listenerCount("connect")]).toEqual([1, 1]);
+  pgPool.emit("error", new Error("it broke"), undefined as never);
+  expect(runner.lines).toEqual([{ level: "error", message: expect.stringContaining("it broke") }]);
+  await second.release();
+  expect([pgPool.listenerCount("error"), pgPool.listenerCount("connect")]).toEqual([0, 0]);
 });
 
 test("a user's pool with handlers is not touched", async () => {
@@ -75,3 +94,21 @@ test("a pool smaller than the concurrency gets a warning", async () => {
   expect(lines).toEqual([{ level: "warning", message: expect.stringContaining("at most 2 connections for 5 jobs") }]);
   await release();
 });
+
+test.each(["a pool", "a direct connection"])(
+  "%s whose peer went silent does not keep the process alive: its socket is destroyed soon after its end",
+  async (what) => {
+    const db = await freshDatabase();
+    const proxy = await startProxy(db.url);
+    const { logger } = rememberingLogger();
+    const held = holdPool({ ...base, connectionString: proxy.url, logger });
+    const client = what === "a pool" ? await held.pool.connect() : await connectDirectly(proxy.url);
+    const { stream } = (client as unknown as { connection: { stream: Duplex } }).connection;
+    if (what === "a pool") client.release();
+    proxy.blackholeOpen();
+    await held.release();
+    if (what !== "a pool") client.release();
+    expect(stream.destroyed).toBe(false);
+    await until(() => stream.destroyed, { what: "the socket is destroyed" });
+  },
+);

@@ -9,11 +9,13 @@ function flagsOf(verb: string): string[] {
   return Object.entries(command?.flags ?? {}).flatMap(([name, { alias }]) => [name, ...[alias ?? []].flat()]);
 }
 
-/** Every `hathi …` that stands in a code span or block. */
+/** Every `hathi …` that stands in a code span or block, but for installs of the package. */
 function mentionsIn(page: string): string[] {
   const code = [...page.matchAll(/```[a-z]*(?: \[.*?\])?\n([\s\S]*?)```|`([^`\n]+)`/g)];
   return code.flatMap(([, block, span]) =>
-    [...(block ?? span ?? "").matchAll(/(?<![\w@/."'])hathi( [^|\n#]*|$)/g)].map(([, rest]) => rest!.trim()),
+    [...(block ?? span ?? "").matchAll(/(?<![\w@/."'])(?<!(?:add|install) )hathi( [^|\n#]*|$)/g)].map(([, rest]) =>
+      rest!.trim(),
+    ),
   );
 }
 

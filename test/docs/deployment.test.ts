@@ -78,7 +78,11 @@ test("the manifest for Kubernetes starts the same program with a database", () =
   expect(spec.template.metadata.labels).toMatchObject(spec.selector.matchLabels);
   expect(spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(30);
   const [container] = spec.template.spec.containers;
-  expect(container.args).toEqual(image.command);
+  expect(container.args.slice(0, image.command.length)).toEqual(image.command);
+  expect(container.args.slice(image.command.length)).toEqual(["--metrics-port", "9464", "--metrics-host", "0.0.0.0"]);
+  expect(container.ports).toEqual([{ name: "metrics", containerPort: 9464 }]);
+  expect(container.livenessProbe.httpGet).toEqual({ path: "/livez", port: "metrics" });
+  expect(container.readinessProbe.httpGet).toEqual({ path: "/readyz", port: "metrics" });
   expect(container.env).toMatchObject([{ name: "DATABASE_URL", valueFrom: { secretKeyRef: { key: "url" } } }]);
 });
 

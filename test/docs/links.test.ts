@@ -40,7 +40,7 @@ function findBroken(path: string): string[] {
 /** Written by the benchmark, and so not there before its first full run. */
 const comesLater = "bench/RESULTS.md";
 
-test.each(["README.md", "CONTRIBUTING.md", "CHANGELOG.md", ...listPages()])(
+test.each(["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", ...listPages()])(
   "every link in %s leads somewhere",
   (path) => {
     expect(findBroken(path).filter((link) => link !== comesLater)).toEqual([]);

@@ -37,6 +37,7 @@ test.each(accounts)("the page 'Getting started' works as it is written, for $nam
   await worker().says(/Hello, Ada!/);
   await worker().says(/Sending 'Welcome' to ada@example\.com \(attempt 1 of 25\)/);
   await worker().says(/'nobody' is no address/);
+  await worker().says(/Hello, Grace!/);
   expect(outputs.join("\n")).toContain("wrote crontab");
   await stop(worker(), join(project, ".hathi"));
   expect(worker().output()).toMatch(/graceful shutdown/);

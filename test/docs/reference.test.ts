@@ -1,14 +1,14 @@
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { loadCommands } from "../../src/cli/commands.ts";
-import { defaults, recoveryDefaults } from "../../src/config/defaults.ts";
+import { tables } from "../../src/runner/runner-options.ts";
 import { readPage, root } from "./pages.ts";
 
 type MakeReference = (known: object) => Record<string, string>;
 
 const generator = pathToFileURL(`${root}scripts/reference/pages.mjs`).href;
 const { makeReference } = (await import(generator)) as { makeReference: MakeReference };
-const pages = makeReference({ commands: await loadCommands(["--help"]), defaults, recoveryDefaults });
+const pages = makeReference({ commands: await loadCommands(["--help"]), tables });
 
 test.each(Object.keys(pages))("docs/%s says what the source says; else run 'npm run docs:reference'", (name) => {
   expect(readPage(`docs/${name}`)).toBe(pages[name]);

@@ -11,7 +11,7 @@ export interface Stage {
   folder(): string;
   connectionString(): string;
   /** Starts a script of examples/ as its README says, without a database in the environment. */
-  start(script: string, env?: Record<string, string>): RunningProgram;
+  start(script: string, env?: Record<string, string>, args?: readonly string[]): RunningProgram;
   /** Runs it to its end. */
   play(script: string, env?: Record<string, string>): Promise<ProgramEnd>;
 }
@@ -37,7 +37,7 @@ export function setStage(): Stage {
     await server?.stop();
     await rm(folder, { recursive: true, force: true });
   });
-  const start: Stage["start"] = (script, env) => startExample(script, folder, env);
+  const start: Stage["start"] = (script, env, args) => startExample(script, folder, env, args);
   return {
     folder: () => folder,
     connectionString: () => server.connectionString,
@@ -46,6 +46,11 @@ export function setStage(): Stage {
   };
 }
 
-export function startExample(script: string, cwd: string, env: Record<string, string> = {}): RunningProgram {
-  return startCommand(process.execPath, [examplePath(script)], { cwd, env, input: "" });
+export function startExample(
+  script: string,
+  cwd: string,
+  env: Record<string, string> = {},
+  args: readonly string[] = [],
+): RunningProgram {
+  return startCommand(process.execPath, [examplePath(script), ...args], { cwd, env, input: "" });
 }

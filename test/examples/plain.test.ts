@@ -42,26 +42,6 @@ test("triggers: a row that is kept leads to a job, one that is rolled back does 
   expect(code).toBe(0);
 });
 
-test("a Next-style route adds the job with its row, and another process runs it", async () => {
-  const program = stage.start("next-producer/start.mjs", { PORT: "0" });
-  const [, producer, url = ""] = await program.says(/producer (\d+): curl (\S+)/);
-  const signUp = (email: string): Promise<Response> => fetch(url, { method: "POST", body: JSON.stringify({ email }) });
-
-  const answer = await signUp("ada@example.com");
-  expect(answer.status).toBe(202);
-  expect(await answer.json()).toEqual({ job: expect.stringMatching(/^\d+$/) });
-  expect((await signUp("ada@example.com")).status).toBe(409);
-  expect((await signUp("bob@example.com")).status).toBe(202);
-
-  const [, worker] = await program.says(/worker (\d+): Welcome, ada@example\.com/);
-  await program.says(/Welcome, bob@example\.com/);
-  expect(worker).not.toBe(producer);
-  program.kill("SIGTERM");
-  const { code, stdout } = await program.ended;
-  expect(stdout.match(/Welcome/g)).toHaveLength(2);
-  expect(code).toBe(0);
-});
-
 test("a folder of TypeScript tasks runs from the command line as it stands, and the compiler accepts it", async () => {
   const cwd = examplePath("task-folder");
   const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");

@@ -3,7 +3,7 @@ import type { CallerTransaction } from "../../src/client/transaction/caller-tran
 import { executorFor } from "../../src/client/transaction/executor-for.ts";
 import { statement } from "../../src/db/statement.ts";
 import type { DbJob, Job } from "../../src/job.ts";
-import { type JobUtils, makeWorkerUtils, type WorkerUtils } from "../../src/runner/worker-utils.ts";
+import { type JobUtils, makeWorkerUtils, type QueueUtils } from "../../src/runner/worker-utils.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { libraries } from "./libraries/all.ts";
 import type { OpenLibrary } from "./libraries/library.ts";
@@ -21,7 +21,7 @@ const flags = ["plain", "with,comma", 'with "quote"', "back\\slash", "NULL", "{}
 
 describe.each(libraries)("a transaction of $name", (each) => {
   let db: TestDatabase;
-  let utils: WorkerUtils;
+  let utils: QueueUtils;
   let library: OpenLibrary;
 
   beforeAll(async () => {

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { builtLibrary } from "../support/built-library.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { startCommand } from "../support/program.ts";
-import { addJob } from "./worker-process.ts";
+import { addJob } from "./kit.ts";
 
 async function hathi(database: TestDatabase, ...args: string[]): Promise<string> {
   const main = join(dirname(builtLibrary()), "cli/main.js");
@@ -27,7 +27,7 @@ test("hathi sweep takes back the jobs of dead workers, and with --dry-run only s
 
   const said = await hathi(database, "sweep", "--dry-run");
   expect(said).toMatch(
-    /^Worker dead \(process 7 on far\) gave no sign of life for too long: 1 job would be taken back\.$/m,
+    /^Worker dead \(process 7 on far\) sent no heartbeat for too long: 1 job would be recovered\.$/m,
   );
   expect(said).toMatch(new RegExp(`^ *${id} +task +dead +would be recovered$`, "m"));
   expect(await database.job(id)).toMatchObject({ locked_by: "dead" });

@@ -1,14 +1,15 @@
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import type { RecoveryOptions } from "../../src/config/extra-options.ts";
+import type { RecoveryOptions } from "../../src/config/recovery-options.ts";
 import { connectDirectly } from "../../src/db/direct-client.ts";
-import { type Runner, type RunnerOptions, run } from "../../src/index.ts";
-import { Line } from "../../src/recovery/line.ts";
+import { beat } from "../../src/db/statements/heartbeat.ts";
+import { makeWorkerUtils, type Runner, type RunnerOptions, run } from "../../src/index.ts";
+import { Line, type LineOptions } from "../../src/recovery/line.ts";
 import { deferred } from "../../src/util/deferred.ts";
 import { freshDatabase, type TestDatabase, testPool } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
 import { until } from "../support/wait.ts";
-import { addJob, quickly, registered } from "./worker-process.ts";
+import { addJob, quickly, registered } from "./kit.ts";
 
 /** Nobody is to die here, however slowly the thread starts. */
 const quick: RecoveryOptions = { ...quickly, heartbeatInterval: 100, sweepThreshold: 30_000, crashGrace: 10_000 };
@@ -144,12 +145,9 @@ test("a worker that was buried alive takes a new id and goes on", async () => {
   await until(async () => (await database.jobs()).every(({ id }) => !ids.includes(id)));
 });
 
-test("a claim that was under way when its worker was buried is given back, and the job runs once", async () => {
+test("a burial waits for no claim and a claim for no burial: a sweep skips a worker that is claiming", async () => {
   const database = await freshDatabase();
-  const owners: unknown[] = [];
-  const { lines } = await start(database, {
-    taskList: { task: (_payload, { job }) => void owners.push(job.locked_by) },
-  });
+  const { runner } = await start(database, { recovery: { ...quick, sweepInterval: 3_600_000 } });
   const [before] = await until(async () => (await registered(database)).length === 1 && (await registered(database)));
   // Claims wait in the database until we let them go on.
   await database.pool.query(`
@@ -163,9 +161,32 @@ test("a claim that was under way when its worker was buried is given back, and t
   await until(
     async () => (await database.query(`select ${advisoryLocks} and objid = 42 and not granted`)).length === 1,
   );
-  await database.query("delete from graphile_worker._private_workers");
-  await until(() => lines.some(({ message }) => /taken for dead/.test(message)));
+  const utils = await makeWorkerUtils({ connectionString: database.url });
+  onTestFinished(() => utils.release());
+  // Everybody's heartbeat is older than this.
+  const swept = await until(async () => {
+    const result = await utils.sweepStaleWorkers({ sweepThreshold: 2 });
+    return result.isDone && result; // the worker itself may be sweeping
+  });
+  expect(swept.workerIds).toEqual([]);
   await brake.query("select pg_advisory_unlock(42)");
+  await until(async () => (await database.job(id)) === undefined);
+  expect(await registered(database)).toEqual([before]);
+  await runner.stop();
+});
+
+test("a worker that was buried claims nothing under its old id, however long it takes to find out", async () => {
+  const database = await freshDatabase();
+  const owners: unknown[] = [];
+  const heartbeatInterval = 3_600_000; // it finds out because it wants to claim
+  await start(database, {
+    recovery: { ...quick, heartbeatInterval, sweepThreshold: 2 * heartbeatInterval },
+    taskList: { task: (_payload, { job }) => void owners.push(job.locked_by) },
+  });
+  const [before] = await until(async () => (await registered(database)).length === 1 && (await registered(database)));
+  await until(async () => (await database.query("select from graphile_worker._hathi_worker_lines")).length === 1);
+  await database.query("delete from graphile_worker._private_workers");
+  const id = await addJob(database, "task");
   await until(async () => (await database.job(id)) === undefined);
   expect(owners).toEqual(await registered(database));
   expect(owners).not.toContain(before);
@@ -214,41 +235,61 @@ test("where a thread cannot be had, beats come from the main one and a warning s
   const { stop, lines } = await start(database, { pgPool });
   await until(async () => (await database.query("select from graphile_worker._hathi_worker_lines")).length === 1);
   await beatsAfter(database, await databaseNow(database));
-  expect(lines.map(({ message }) => message)).toContainEqual(expect.stringMatching(/given from the main thread/));
+  expect(lines.map(({ message }) => message)).toContainEqual(
+    expect.stringMatching(/Heartbeats run on the main thread/),
+  );
   await stop();
   expect(await registered(database)).toEqual([]);
   await pgPool.end();
 });
 
-test("through a pooler no lock is taken, since it would stay behind", async () => {
+function openLine(
+  database: TestDatabase,
+  connect = () => connectDirectly(database.url),
+  former?: LineOptions["former"],
+): Promise<Line> {
+  const limits = { statementMs: 5_000, silenceMs: 60_000 };
+  return Line.open({ connect, schema: database.schema, onLost: () => undefined, former, ...limits });
+}
+
+test("through a pooler no lock is taken and no setting changed, since it would stay behind", async () => {
   const database = await freshDatabase();
   const connect = async (): ReturnType<typeof connectDirectly> =>
     Object.assign(await connectDirectly(database.url), { processID: 4711 }); // what a pooler tells its clients
-  const line = await Line.open(connect, database.schema, () => undefined);
+  const line = await openLine(database, connect);
   onTestFinished(() => line.close());
-  expect(line.canHold).toBe(false);
-  await line.hold("worker");
-  await line.announce();
+  expect(line.key).toBe(null);
   expect(await database.query(`select ${advisoryLocks}`)).toEqual([]);
-  expect(await database.query("select from graphile_worker._hathi_worker_lines")).toEqual([]);
+  const show = { name: "show", values: () => [], text: "show statement_timeout" };
+  expect(await line.run(show, {})).toEqual([{ statement_timeout: "0" }]);
 });
 
 test("a pooler that shows itself only later makes the line withdraw", async () => {
   const database = await freshDatabase();
   await database.query("select graphile_worker.worker_heartbeat('worker')");
-  const line = await Line.open(
-    () => connectDirectly(database.url),
-    database.schema,
-    () => undefined,
-  );
+  const line = await openLine(database);
   onTestFinished(() => line.close());
-  await line.hold("worker");
-  await line.announce();
+  await line.run(beat, { id: "worker", metadata: {}, key: line.key });
   expect(await database.query("select id, lost_at from graphile_worker._hathi_worker_lines")).toEqual([
     { id: "worker", lost_at: null },
   ]);
-  expect(await line.isBetrayedBy(4711)).toBe(true);
+  expect(await line.isBetrayedBy(4711, "worker")).toBe(true);
   expect(await database.query("select from graphile_worker._hathi_worker_lines")).toEqual([]);
+});
+
+test("a new line waits for nothing, ends the session of the one before it, and bounds its statements on the server", async () => {
+  const database = await freshDatabase();
+  const zombie = await openLine(database);
+  const line = await openLine(database, undefined, zombie.session);
+  onTestFinished(() => line.close());
+  await until(() => zombie.isLost, { what: "the former session is ended" });
+  expect(line.key).not.toBe(zombie.key);
+  const show = { name: "show", values: () => [], text: "show statement_timeout" };
+  expect(await line.run(show, {})).toEqual([{ statement_timeout: "5s" }]);
+  // A process id that was used again is another session.
+  const other = await openLine(database, undefined, { pid: line.session!.pid, started: "2001-01-01 00:00:00+00" });
+  onTestFinished(() => other.close());
+  expect(line.isLost).toBe(false);
 });
 
 test("a task list that has grown is known to others from the next beat on", async () => {
@@ -267,4 +308,22 @@ test("a task list that has grown is known to others from the next beat on", asyn
       (await database.query("select from graphile_worker._private_workers where metadata -> 'tasks' ? 'grown'"))
         .length === 1,
   );
+});
+
+test("workerShutdown hooks run while the worker is still registered", async () => {
+  const database = await freshDatabase();
+  const seen: string[][] = [];
+  const { runner, stop } = await start(database, {
+    hooks: {
+      workerShutdown: async () => {
+        seen.push(await registered(database));
+      },
+    },
+  });
+  await until(async () => (await registered(database)).length === 1);
+  const before = await registered(database);
+  await stop();
+  await runner.promise;
+  expect(seen).toEqual([before]);
+  expect(await registered(database)).toEqual([]);
 });

@@ -5,7 +5,7 @@ import { examineSchema } from "../../src/db/schema-state.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
 import { until } from "../support/wait.ts";
-import { addJob, registered, startRecovering } from "./worker-process.ts";
+import { addJob, registered, startRecovering } from "./kit.ts";
 
 const future = 999_999;
 
@@ -30,7 +30,7 @@ test("a breaking migration waits until old workers have finished their jobs and 
   const waiting = wait(database, 30_000);
   await worker.says(/breaking migration/);
   expect(await registered(database)).toEqual(names);
-  worker.send("let go");
+  worker.release();
   expect(await waiting).toEqual({ isClear: true, messages: [expect.stringContaining(names[0]!)] });
   expect(worker.finished()).toEqual([id]);
   expect(await worker.ended).toBe(57);

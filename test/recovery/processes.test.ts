@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { originalEntry } from "../compat/original.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { hasPgBouncer, startPgBouncer } from "../support/pgbouncer.ts";
 import { startProxy } from "../support/proxy.ts";
 import { until } from "../support/wait.ts";
-import { addJob, quickly, type RecoveringWorker, registered, startRecovering } from "./worker-process.ts";
+import { startOriginal, type WorkerProcess } from "../support/worker-process.ts";
+import { addJob, quickly, registered, startRecovering } from "./kit.ts";
 
 /** Waits until the locks by which deaths are noticed at once are held. */
 async function linesHeld(database: TestDatabase, count: number): Promise<void> {
@@ -28,7 +28,7 @@ test.each([
     const database = await freshDatabase();
     const victim = await startRecovering(database);
     const id = await addJob(database, "hold", {}, { queue });
-    const next = await addJob(database, "quick", {}, { queue });
+    const next = await addJob(database, "work", {}, { queue });
     await until(() => victim.started().includes(id));
     const heir = await startRecovering(database, { concurrency: 2 });
     await linesHeld(database, 2);
@@ -40,10 +40,10 @@ test.each([
       last_error: "Job recovered after worker interruption",
       locked_by: (await registered(database))[0],
     });
-    heir.send("let go");
+    heir.release();
     await gone(database, id, next);
     expect(heir.finished().toSorted()).toEqual([id, next]);
-    expect(heir.output()).toMatch(/lost its connection and did not come back: 1 job taken back/);
+    expect(heir.output()).toMatch(/lost its connection and did not reconnect: 1 job recovered/);
   },
   60_000,
 );
@@ -52,8 +52,8 @@ test("what a killed process had claimed ahead comes back too, and every job ends
   const database = await freshDatabase();
   const ahead = { preset: { worker: { localQueue: { size: 20 } } } };
   const held = await addJob(database, "hold");
-  const rest = await Promise.all(Array.from({ length: 10 }, () => addJob(database, "quick")));
-  const queued = await Promise.all(Array.from({ length: 5 }, () => addJob(database, "quick", {}, { queue: "q" })));
+  const rest = await Promise.all(Array.from({ length: 10 }, () => addJob(database, "work")));
+  const queued = await Promise.all(Array.from({ length: 5 }, () => addJob(database, "work", {}, { queue: "q" })));
   const victim = await startRecovering(database, ahead);
   await until(async () => (await database.jobs()).every(({ locked_at }) => locked_at !== null), {
     what: "all jobs are claimed",
@@ -64,7 +64,7 @@ test("what a killed process had claimed ahead comes back too, and every job ends
 
   victim.kill("SIGKILL");
   await until(() => heir.started().includes(held));
-  heir.send("let go");
+  heir.release();
   await gone(database, held, ...rest, ...queued);
   expect(heir.finished().toSorted()).toEqual([held, ...rest, ...queued].toSorted());
   expect(await database.query("select from graphile_worker._private_job_queues where locked_at is not null")).toEqual(
@@ -72,7 +72,7 @@ test("what a killed process had claimed ahead comes back too, and every job ends
   );
 }, 60_000);
 
-async function freeze(database: TestDatabase, victim: RecoveringWorker, id: string): Promise<RecoveringWorker> {
+async function freeze(database: TestDatabase, victim: WorkerProcess, id: string): Promise<WorkerProcess> {
   await until(() => victim.started().includes(id));
   const heir = await startRecovering(database);
   await linesHeld(database, 2);
@@ -87,9 +87,9 @@ test("a process that was frozen past the threshold wakes up fenced: its jobs are
   const id = await addJob(database, "hold", {}, { queue: "line" });
   const [before] = await until(async () => (await registered(database)).length === 1 && (await registered(database)));
   const heir = await freeze(database, victim, id);
-  expect(heir.output()).toMatch(/gave no sign of life for too long: 1 job taken back/);
+  expect(heir.output()).toMatch(/sent no heartbeat for too long: 1 job recovered/);
 
-  victim.send("let go"); // its task ends well, but the job is not its own any more
+  victim.release(); // its task ends well, but the job is not its own any more
   victim.kill("SIGCONT");
   await until(() => victim.finished().includes(id));
   await victim.says(/was taken for dead/);
@@ -99,7 +99,7 @@ test("a process that was frozen past the threshold wakes up fenced: its jobs are
   expect(await registered(database)).not.toContain(before);
   expect(await database.job(id)).toMatchObject({ attempts: 1 });
 
-  heir.send("let go");
+  heir.release();
   await gone(database, id);
   // It goes on under its new name.
   const more = await Promise.all(Array.from({ length: 20 }, () => addJob(database, "work", { ms: 50 })));
@@ -113,15 +113,15 @@ test("a job that still runs when its worker wakes up is told to stop, with the r
   const victim = await startRecovering(database);
   const id = await addJob(database, "hold");
   const heir = await freeze(database, victim, id);
-  heir.send("let go");
+  heir.release();
   await gone(database, id);
 
   victim.kill("SIGCONT");
-  await victim.says(new RegExp(`^aborted ${id}: This worker was taken for dead`, "m"));
-  await victim.says(new RegExp(`^lost ${id}$`, "m"));
-  victim.send("let go");
+  await until(() => victim.aborted(id)?.startsWith("This worker was taken for dead"));
+  await until(() => victim.lost().includes(id));
+  victim.release();
   await until(() => victim.finished().includes(id));
-  await gone(database, await addJob(database, "quick"));
+  await gone(database, await addJob(database, "work"));
 }, 60_000);
 
 test("a task that computes for longer than the threshold runs exactly once, and a warning names it", async () => {
@@ -138,7 +138,7 @@ test("a task that computes for longer than the threshold runs exactly once, and 
     return row?.blocked?.jobs[0] === `${id} (compute)`;
   });
   await gone(database, id);
-  await busy.says(new RegExp(`warning: The event loop was blocked for .*, most likely by job ${id} \\(compute\\)`));
+  await busy.says(new RegExp(`The event loop was blocked for .*, most likely by job ${id} \\(compute\\)`));
   expect([busy.started(), idle.started()]).toEqual([[id], []]);
   expect(busy.output()).not.toMatch(/taken for dead/);
 }, 60_000);
@@ -152,7 +152,7 @@ test("a worker whose event loop is blocked for longer than allowed is taken for 
   await until(() => busy.started().includes(id));
   const other = await startRecovering(database, { recovery: { ...recovery, maxEventLoopBlock: 60_000 } });
   await until(() => other.started().includes(id));
-  expect(other.output()).toMatch(new RegExp(`its event loop blocked by job ${id} \\(compute\\): 1 job taken back`));
+  expect(other.output()).toMatch(new RegExp(`its event loop blocked by job ${id} \\(compute\\): 1 job recovered`));
   await gone(database, id);
   await busy.says(/was taken for dead/);
   expect(other.finished()).toEqual([id]);
@@ -170,7 +170,7 @@ test("a short cut of the network is no death", async () => {
   const before = await registered(database);
   const [{ now: cutAt }] = (await database.query<{ now: Date }>("select now()")) as [{ now: Date }];
   proxy.cut();
-  await worker.says(/connection broke|Lost the database|sign of life/);
+  await worker.says(/connection broke|Lost the database|heartbeat/);
   await until(
     async () =>
       (
@@ -180,9 +180,9 @@ test("a short cut of the network is no death", async () => {
           [new Date(cutAt.getTime() + 1_000)],
         )
       ).length === 2,
-    { what: "both give signs of life again" },
+    { what: "both send heartbeats again" },
   );
-  worker.send("let go");
+  worker.release();
   await gone(database, id);
   expect(await registered(database)).toEqual(before);
   expect([worker.finished(), other.started()]).toEqual([[id], []]);
@@ -198,13 +198,13 @@ test("a worker that the network swallows loses its job to others, and is fenced 
   await linesHeld(database, 2);
   proxy.blackhole();
   await until(() => other.started().includes(id));
-  worker.send("let go");
+  worker.release();
   await until(() => worker.finished().includes(id));
   proxy.restore();
   await worker.says(/was taken for dead/);
   await until(async () => (await registered(database)).length === 2);
   expect(await database.job(id)).toMatchObject({ attempts: 1 });
-  other.send("let go");
+  other.release();
   await gone(database, id);
 }, 60_000);
 
@@ -228,8 +228,8 @@ test("when the database was away for everybody, nobody is taken for dead", async
   proxy.blackhole();
   await until(async () => (await silent("9 s")).length === 2);
   proxy.restore();
-  await until(async () => (await silent("2 s")).length === 0, { what: "both give signs of life again" });
-  for (const worker of workers) worker.send("let go");
+  await until(async () => (await silent("2 s")).length === 0, { what: "both send heartbeats again" });
+  for (const worker of workers) worker.release();
   await gone(database, ...ids);
   expect(await registered(database)).toEqual(before);
   expect(workers.flatMap((worker) => worker.started()).toSorted()).toEqual(ids.toSorted());
@@ -239,7 +239,7 @@ test("a job that kills its worker time after time is failed for good, and takes 
   const database = await freshDatabase();
   const ahead = { preset: { worker: { localQueue: { size: 20 } } } };
   const killer = await addJob(database, "die");
-  const innocent = await Promise.all(Array.from({ length: 5 }, () => addJob(database, "quick")));
+  const innocent = await Promise.all(Array.from({ length: 5 }, () => addJob(database, "work")));
   for (let death = 1; death <= 3; death++) {
     const victim = await startRecovering(database, ahead);
     await victim.ended;
@@ -250,7 +250,9 @@ test("a job that kills its worker time after time is failed for good, and takes 
   await until(async () => (await database.job(killer))?.locked_at === null);
   expect(await database.job(killer)).toMatchObject({
     attempts: 25,
-    last_error: expect.stringMatching(/^The worker died while this job was running, 3 times in a row/),
+    last_error: expect.stringMatching(
+      /^WorkerCrashed: the worker died while this job was running alone under suspicion, 3 times in a row/,
+    ),
   });
   expect(survivor.started()).not.toContain(killer);
   expect(await database.query("select from graphile_worker._hathi_job_crashes where crashes > 2")).toEqual([]);
@@ -259,7 +261,7 @@ test("a job that kills its worker time after time is failed for good, and takes 
 test("a long job of an original Graphile Worker is left alone, with its queue", async () => {
   const database = await freshDatabase();
   const id = await addJob(database, "hold", {}, { queue: "theirs" });
-  const original = await startRecovering(database, { library: originalEntry("0.18"), recovery: undefined });
+  const original = await startOriginal({ connectionString: database.url, pollInterval: 500 });
   await until(() => original.started().includes(id));
   await database.query(
     "update graphile_worker._private_jobs set locked_at = now() - interval '3 hours 50 minutes' where id = $1",
@@ -272,7 +274,7 @@ test("a long job of an original Graphile Worker is left alone, with its queue", 
   const first = await sweeps();
   await until(async () => (await sweeps()) > new Date(first.getTime() + 1_000), { what: "several sweeps went by" });
   expect(await database.job(id)).toMatchObject({ locked_by: expect.stringMatching(/^pool-/) });
-  original.send("let go");
+  original.release();
   await gone(database, id);
   expect(ours.started()).toEqual([]);
 }, 60_000);
@@ -290,8 +292,8 @@ test("through PgBouncer in transaction mode a death is known by its silence, and
   await until(async () => (await registered(database)).length === 2);
   victim.kill("SIGKILL");
   await until(() => heir.started().includes(id));
-  expect(heir.output()).toMatch(/gave no sign of life for too long: 1 job taken back/);
+  expect(heir.output()).toMatch(/sent no heartbeat for too long: 1 job recovered/);
   expect(await database.query("select from graphile_worker._hathi_worker_lines")).toEqual([]);
-  heir.send("let go");
+  heir.release();
   await gone(database, id);
 });

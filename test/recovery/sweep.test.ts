@@ -1,15 +1,15 @@
 import pg from "pg";
 import { expect, test } from "vitest";
-import { recoveryDefaults } from "../../src/config/defaults.ts";
+import { recoveryDefaults } from "../../src/config/recovery-options.ts";
 import { poolDatabase } from "../../src/db/database.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { type SweepOptions, type SweepResult, sweep } from "../../src/recovery/sweep.ts";
 import { deferred } from "../../src/util/deferred.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { until } from "../support/wait.ts";
-import { addJob } from "./worker-process.ts";
+import { addJob } from "./kit.ts";
 
-/** A worker that gave its last sign of life so many seconds ago. */
+/** A worker that sent its last heartbeat so many seconds ago. */
 async function worker(db: TestDatabase, id: string, secondsAgo: number, metadata: object = { concurrency: 10 }) {
   await db.query(
     "insert into graphile_worker._private_workers (id, last_heartbeat_at, metadata) values ($1, now() - $2 * interval '1 second', $3)",
@@ -219,7 +219,7 @@ test("sweeps of two schemas of one database do not stand in each other's way", a
   }
 });
 
-test("a worker that gives a sign of life during the sweep is spared", async () => {
+test("a worker that sends a heartbeat during the sweep is spared", async () => {
   const db = await freshDatabase();
   await worker(db, "late", 1_000);
   const client = await db.pool.connect();
@@ -234,25 +234,234 @@ test("a worker that gives a sign of life during the sweep is spared", async () =
   expect((await sweepIn(db)).workerIds).toEqual([]);
 });
 
-test("only jobs that can have been running are suspects: not what waited in a buffer or behind its queue", async () => {
+test("only jobs that can have been running are suspects; what waited in a buffer or behind its queue is free at once", async () => {
   const db = await freshDatabase();
   const ids: string[] = [];
   for (let n = 0; n < 6; n++) ids.push(await addJob(db, "task", {}, { queue: n < 3 ? "q" : null }));
-  for (let death = 1; death <= 3; death++) {
-    await worker(db, `dead-${death}`, 1_000, { concurrency: 2 });
-    for (const id of ids) await hold(db, id, `dead-${death}`);
-    await sweepIn(db);
+  const before = await db.jobs();
+  await worker(db, "dead", 1_000, { concurrency: 2 });
+  for (const id of ids) await hold(db, id, "dead");
+  await sweepIn(db);
+  expect(await db.query("select job_id, crashes from graphile_worker._hathi_job_crashes order by 1")).toEqual([
+    { job_id: ids[0], crashes: 0 },
+    { job_id: ids[3], crashes: 0 },
+  ]);
+  const after = await db.jobs();
+  for (const index of [1, 2, 4, 5]) {
+    const { updated_at: _before, ...old } = before[index]!;
+    const { updated_at: _after, ...now } = after[index]!;
+    expect(now).toEqual(old);
   }
-  const failed = (await db.jobs()).filter(({ attempts }) => attempts === 25).map(({ id }) => id);
-  expect(failed).toEqual([ids[0], ids[3]]);
 });
 
-test("deaths that are not in a row make no suspect, and a suspect that is rescheduled starts from nought", async () => {
+async function crashesOf(db: TestDatabase, id: string): Promise<number | undefined> {
+  const [row] = await db.query<{ crashes: number }>(
+    "select crashes from graphile_worker._hathi_job_crashes where job_id = $1",
+    [id],
+  );
+  return row?.crashes;
+}
+
+test("only the sole suspect of a death has a crash counted, and only soon after it started", async () => {
+  const db = await freshDatabase();
+  const [poison, innocent, fresh] = [await addJob(db, "a"), await addJob(db, "b"), await addJob(db, "c")] as const;
+  let deaths = 0;
+  const die = async (ids: readonly string[], ranForSeconds = 1): Promise<void> => {
+    const id = `dead-${++deaths}`;
+    await worker(db, id, 1_000, { concurrency: 5 });
+    for (const job of ids) await hold(db, job, id, 1_000 + ranForSeconds);
+    await sweepIn(db);
+  };
+  await die([poison, innocent]);
+  expect([await crashesOf(db, poison), await crashesOf(db, innocent)]).toEqual([0, 0]);
+  await die([poison, fresh]); // one that was there before, and one that was not
+  expect([await crashesOf(db, poison), await crashesOf(db, fresh)]).toEqual([1, 0]);
+  await die([poison], 600); // long after its start: more likely the machine's fault
+  expect(await crashesOf(db, poison)).toBe(0);
+  await die([innocent]);
+  expect(await crashesOf(db, innocent)).toBe(1);
+});
+
+test("a worker that was asked to stop before it died makes no suspects", async () => {
   const db = await freshDatabase();
   const id = await addJob(db, "task");
-  const die = async (): Promise<SweepResult> => {
-    await worker(db, "dead", 1_000);
+  for (let death = 1; death <= 4; death++) {
+    await worker(db, "dead", 1_000, { concurrency: 1, stopping: true });
     await hold(db, id, "dead");
+    await sweepIn(db);
+    await db.query("update graphile_worker._private_jobs set run_at = now()");
+  }
+  expect(await db.job(id)).toMatchObject({ attempts: 0, locked_by: null });
+  expect(await crashesOf(db, id)).toBe(0);
+});
+
+test("where workers die without the suspect, too, it takes more to fail it", async () => {
+  const db = await freshDatabase();
+  const id = await addJob(db, "task");
+  const outcomes: unknown[] = [];
+  for (let death = 1; death <= 9; death++) {
+    await worker(db, `bystander-${death}`, 1_000, { concurrency: 1 });
+    await worker(db, `dead-${death}`, 1_000, { concurrency: 1 });
+    await hold(db, id, `dead-${death}`);
+    outcomes.push((await sweepIn(db)).jobs[0]?.outcome);
+  }
+  expect(outcomes).toEqual([...Array(8).fill("recovered"), "suspect"]);
+});
+
+/** A worker that would adopt what is parked. */
+function heir(db: TestDatabase, id = "heir"): Promise<void> {
+  return worker(db, id, 0, { concurrency: 1, migration: 6, tasks: ["task"] });
+}
+
+/** Makes a worker's death proven: it held a lock that is gone. */
+async function loseLine(db: TestDatabase, id: string): Promise<void> {
+  await db.query(
+    "insert into graphile_worker._hathi_worker_lines (id, key, lost_at) values ($1, 4711, now() - interval '10 seconds')",
+    [id],
+  );
+}
+
+async function adopt(db: TestDatabase, pool = "heir"): Promise<{ id: string; attempts: number } | undefined> {
+  const tasks = "(select array_agg(id) from graphile_worker._private_tasks)";
+  const [row] = await db.query<{ id: string; attempts: number }>(
+    `select id, attempts from graphile_worker._hathi_adopt_suspect('${pool}', ${tasks}, null, null, null)`,
+  );
+  return row;
+}
+
+test("a suspect is parked with its queue and keeps its place until a worker adopts it, at once if the death is proven", async () => {
+  const db = await freshDatabase();
+  await heir(db);
+  await worker(db, "dead", 1);
+  await loseLine(db, "dead");
+  const ids = [
+    await held(db, "dead", "task", {}, { queue: "q" }),
+    await addJob(db, "task", {}, { queue: "q" }),
+  ] as const;
+  const before = (await db.job(ids[0]))!;
+  await sweepIn(db);
+  expect(await db.job(ids[0])).toMatchObject({
+    locked_by: "hathi-recovery",
+    run_at: before.run_at,
+    attempts: 0,
+    last_error: "Job recovered after worker interruption",
+  });
+  const queueOwner = async (): Promise<unknown> =>
+    (await db.query("select locked_by from graphile_worker._private_job_queues"))[0];
+  expect(await queueOwner()).toEqual({ locked_by: "hathi-recovery" });
+  expect(await adopt(db, "buried")).toBeUndefined();
+  expect(await adopt(db)).toEqual({ id: ids[0], attempts: 1 });
+  expect(await queueOwner()).toEqual({ locked_by: "heir" });
+});
+
+test.each([
+  ["a death that is only presumed", async () => undefined],
+  ["a job that was running in an earlier death", loseLine],
+])("the delay holds for %s, without loss of the place in line", async (what, prove) => {
+  const db = await freshDatabase();
+  await heir(db);
+  const id = await addJob(db, "task");
+  if (what.startsWith("a job")) {
+    await worker(db, "first", 1_000);
+    await hold(db, id, "first");
+    await sweepIn(db, { settings: { ...recoveryDefaults, recoveryDelay: 0 } });
+    await adopt(db);
+  }
+  await worker(db, "dead", 1_000);
+  await prove(db, "dead");
+  await db.query("update graphile_worker._private_jobs set locked_by = 'dead', locked_at = now(), attempts = 1");
+  const before = (await db.job(id))!;
+  await sweepIn(db);
+  expect(await db.job(id)).toMatchObject({ locked_by: "hathi-recovery", run_at: before.run_at });
+  expect(await adopt(db)).toBeUndefined();
+  const [row] = await db.query<{ ms: number }>("select graphile_worker._hathi_tend_parked() as ms");
+  expect(row!.ms).toBeGreaterThan(20_000);
+  await db.query("update graphile_worker._hathi_job_crashes set release_at = now()");
+  expect(await adopt(db)).toMatchObject({ id });
+});
+
+test("what no worker can adopt is freed for everybody, in its place", async () => {
+  const db = await freshDatabase();
+  await heir(db);
+  await worker(db, "dead", 1);
+  await loseLine(db, "dead");
+  const id = await held(db, "dead", "unknown", {}, { queue: "q" });
+  const { run_at } = (await db.job(id))!;
+  await sweepIn(db);
+  expect(await db.job(id)).toMatchObject({ locked_by: "hathi-recovery" });
+  await db.query("select graphile_worker._hathi_tend_parked()");
+  expect(await db.job(id)).toMatchObject({ locked_by: null, run_at, is_available: true });
+  expect(await db.query("select locked_by from graphile_worker._private_job_queues")).toEqual([{ locked_by: null }]);
+});
+
+test("with recoveryBackoff a job that was running counts as failed, and one that was not is free at once", async () => {
+  const db = await freshDatabase();
+  await worker(db, "dead", 1_000, { concurrency: 1 });
+  const [ran, waited] = [await held(db, "dead", "task"), await held(db, "dead", "task")] as const;
+  const result = await sweepIn(db, { settings: { ...recoveryDefaults, recoveryBackoff: true } });
+  expect(result.jobs).toMatchObject([
+    { id: ran, outcome: "failed" },
+    { id: waited, outcome: "recovered" },
+  ]);
+  expect(await db.job(ran)).toMatchObject({
+    attempts: 1,
+    locked_by: null,
+    last_error: expect.stringMatching(/^WorkerCrashed/),
+    is_available: true,
+  });
+  expect((await db.job(ran))!.run_at.getTime()).toBeGreaterThan(Date.now());
+  expect(await db.job(waited)).toMatchObject({ attempts: 0, last_error: null });
+});
+
+test("a sweep waits for no application: what a transaction holds is recovered by a later one, with its queue", async () => {
+  const db = await freshDatabase();
+  await worker(db, "dead", 1_000);
+  const [held1, free1] = [
+    await held(db, "dead", "task", {}, { queue: "q" }),
+    await held(db, "dead", "task", {}, { queue: "r" }),
+  ] as const;
+  const application = await db.pool.connect();
+  try {
+    await application.query("begin");
+    await application.query("select from graphile_worker._private_jobs where id = $1 for update", [held1]);
+    expect(await sweepIn(db)).toMatchObject({ jobs: [{ id: free1 }], hasLeftovers: true });
+    expect(await sweepIn(db)).toMatchObject({ jobs: [], hasLeftovers: true });
+    const owners = "select queue_name, locked_by from graphile_worker._private_job_queues order by 1";
+    expect(await db.query(owners)).toEqual([
+      { queue_name: "q", locked_by: "dead" },
+      { queue_name: "r", locked_by: null },
+    ]);
+    await application.query("rollback");
+  } finally {
+    application.release();
+  }
+  expect(await sweepIn(db)).toMatchObject({ jobs: [{ id: held1 }], hasLeftovers: false });
+  expect(await db.query("select from graphile_worker._private_job_queues where locked_at is not null")).toEqual([]);
+});
+
+test("heartbeats and losses from the future count as now, since the clock was set back", async () => {
+  const db = await freshDatabase();
+  await worker(db, "ahead", -3_600);
+  await db.query(
+    "insert into graphile_worker._hathi_worker_lines (id, key, lost_at) values ('ahead', 1, now() + interval '1 hour')",
+  );
+  await db.query("select graphile_worker._hathi_watch_lines(interval '5 seconds')");
+  await sweepIn(db);
+  expect(
+    await db.query(
+      "select last_heartbeat_at <= now() as beat, lost_at <= now() as lost from graphile_worker._private_workers join graphile_worker._hathi_worker_lines using (id)",
+    ),
+  ).toEqual([{ beat: true, lost: true }]);
+});
+
+test("a failure between deaths clears a job, and so does being rescheduled after it was failed for good", async () => {
+  const db = await freshDatabase();
+  const id = await addJob(db, "task");
+  let deaths = 0;
+  const die = async (): Promise<SweepResult> => {
+    const worker_ = `dead-${++deaths}`;
+    await worker(db, worker_, 1_000);
+    await hold(db, id, worker_);
     return sweepIn(db);
   };
   await die();
@@ -262,7 +471,7 @@ test("deaths that are not in a row make no suspect, and a suspect that is resche
   await die();
   expect(await db.job(id)).toMatchObject({ attempts: 1 });
   expect(await die()).toMatchObject({ jobs: [{ id, outcome: "suspect" }] });
-  expect(await db.job(id)).toMatchObject({ attempts: 25 });
+  expect(await db.job(id)).toMatchObject({ attempts: 25, last_error: expect.stringMatching(/^WorkerCrashed/) });
   await db.query("select graphile_worker.reschedule_jobs(array[$1::bigint], attempts => 1, run_at => now())", [id]);
   expect(await die()).toMatchObject({ jobs: [{ id, outcome: "recovered" }] });
 });
@@ -303,7 +512,7 @@ test("hooks decide what becomes of each job, and are told when it is true", asyn
   expect(await db.job(failed)).toMatchObject({
     attempts: 1,
     locked_by: null,
-    last_error: "The worker died while this job was running",
+    last_error: "WorkerCrashed: the worker died while this job was running.",
   });
   expect(await db.job(skipped)).toMatchObject({ attempts: 1, locked_by: "dead" });
   expect(

@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from "vitest";
 import type { WorkerUtilsOptions } from "../../src/config/options.ts";
-import { makeWorkerUtils, type WorkerUtils } from "../../src/index.ts";
+import { INFRASTRUCTURE_RESILIENT_FLAG, makeWorkerUtils, type QueueUtils } from "../../src/index.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
-import { addJob } from "./worker-process.ts";
+import { addJob } from "./kit.ts";
 
-async function utilsFor(database: TestDatabase, options: WorkerUtilsOptions = {}): Promise<WorkerUtils> {
+async function utilsFor(database: TestDatabase, options: WorkerUtilsOptions = {}): Promise<QueueUtils> {
   const utils = await makeWorkerUtils({
     connectionString: database.url,
     logger: rememberingLogger().logger,
@@ -85,4 +85,24 @@ test("hooks of the utils decide and are told", async () => {
     [id, "workerCrashed"],
     ["worker_utils", ["dead"], 1],
   ]);
+});
+
+test("what counts as silent follows the configured sweepThreshold, and a parked job is explained", async () => {
+  const database = await freshDatabase();
+  const utils = await makeWorkerUtils({
+    connectionString: database.url,
+    preset: { worker: { recovery: { sweepThreshold: 60_000 } } },
+  });
+  onTestFinished(() => utils.release());
+  const { id } = await utils.addJob("task", {}, { flags: [INFRASTRUCTURE_RESILIENT_FLAG] });
+  await database.query(
+    "insert into graphile_worker._private_workers (id, last_heartbeat_at) values ('quiet', now() - interval '90 s')",
+  );
+  const lockFor = (owner: string): Promise<unknown> =>
+    database.query("update graphile_worker._private_jobs set locked_by = $1, locked_at = now()", [owner]);
+  await lockFor("quiet");
+  expect((await utils.explainJob(id)).reasons[0]?.message).toMatch(/seems dead/);
+  expect(await utils.listWorkers()).toMatchObject([{ id: "quiet", life: "silent" }]);
+  await lockFor("hathi-recovery");
+  expect((await utils.explainJob(id)).reasons[0]?.message).toMatch(/was running when its worker died/);
 });

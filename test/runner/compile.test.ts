@@ -30,6 +30,23 @@ describe("compiling options", () => {
     expect(compileSharedOptions(options).settings.schema).toBe("kept");
   });
 
+  test("null hides neither environment, preset nor default", () => {
+    vi.stubEnv("GRAPHILE_WORKER_SCHEMA", "env_schema");
+    const nothing = {
+      schema: null,
+      concurrency: null,
+      logger: null,
+      events: null,
+      maxPoolSize: null,
+      useNodeTime: null,
+    };
+    const worker = { concurrentJobs: 4, schema: null, maxPoolSize: null } as unknown as GraphileConfig.WorkerOptions;
+    const options = { ...nothing, preset: { worker } } as unknown as SharedOptions;
+    const { settings, resolvedPreset } = compileSharedOptions(options);
+    expect(settings).toMatchObject({ schema: "env_schema", concurrentJobs: 4, maxPoolSize: 10, useNodeTime: false });
+    expect(resolvedPreset.worker).toMatchObject({ schema: "env_schema", maxPoolSize: 10 });
+  });
+
   test("a preset that starts from WorkerPreset is fine", () => {
     const preset = { extends: [WorkerPreset], worker: { concurrentJobs: 7 } };
     expect(compileSharedOptions({ preset }).settings.concurrentJobs).toBe(7);
@@ -112,7 +129,7 @@ describe("compiling options", () => {
     events.on("stop", heard);
     emit("stop", {});
     expect(heard).toHaveBeenCalledTimes(1);
-    expect(lines[0]?.message).toContain("A listener of 'stop' threw");
+    expect(lines[0]?.message).toContain("A listener of 'stop' failed");
   });
 });
 
@@ -124,6 +141,20 @@ describe("options that cannot work", () => {
     [
       { preset: { worker: { concurrentJob: 5 } } },
       "Unknown option 'concurrentJob' in preset.worker is ignored. Did you mean 'concurrentJobs'?",
+    ],
+    [
+      { preset: { worker: { concurency: 5 } } },
+      "Unknown option 'concurency' in preset.worker is ignored. Did you mean 'concurrentJobs'?",
+    ],
+    [{ preset: { worker: { zebra: 5 } } }, "Unknown option 'zebra' in preset.worker is ignored."],
+    [{ recovery: { crashGrce: 5 } }, "Unknown option 'recovery.crashGrce' is ignored. Did you mean 'crashGrace'?"],
+    [
+      { preset: { worker: { recovery: { crashGrce: 5 } } } },
+      "Unknown option 'recovery.crashGrce' in preset.worker is ignored. Did you mean 'crashGrace'?",
+    ],
+    [
+      { preset: { worker: { localQueue: { size: 5, refetchDelay: { durationMs: 1, treshold: 5 } } } } },
+      "Unknown option 'localQueue.refetchDelay.treshold' in preset.worker is ignored. Did you mean 'threshold'?",
     ],
   ])("%o gets a warning", (options, message) => {
     const { logger, lines } = rememberingLogger();
@@ -139,10 +170,13 @@ describe("options that cannot work", () => {
     ]);
   });
 
-  test("a plugin's own key in a preset is nobody's mistake", () => {
+  test("a plugin's own key in a preset is nobody's mistake, but a key close to one of ours is", () => {
     const { logger, lines } = rememberingLogger();
-    compileSharedOptions({ logger, preset: { worker: { myPluginSetting: 5 } as GraphileConfig.WorkerOptions } });
-    expect(lines).toEqual([]);
+    const worker = { myPluginSetting: 5, concurency: 5 } as GraphileConfig.WorkerOptions;
+    compileSharedOptions({ logger, preset: { plugins: [{ name: "Mine" }], worker } });
+    expect(lines.map(({ message }) => message)).toEqual([
+      "Unknown option 'concurency' in preset.worker is ignored. Did you mean 'concurrentJobs'?",
+    ]);
   });
 
   test.each([

@@ -8,7 +8,8 @@ import type { WorkerEvents } from "../../src/events.ts";
 import { run, runOnce } from "../../src/runner/run.ts";
 import { runTaskList, runTaskListOnce } from "../../src/runner/run-task-list.ts";
 import type { RunnerOptions } from "../../src/runner/runner-options.ts";
-import { freshDatabase, testPool } from "../support/database.ts";
+import { loadOriginal } from "../compat/original.ts";
+import { freshDatabase, type TestDatabase, testPool } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
 import { until } from "../support/wait.ts";
 import { never, recordEvents, startWorker } from "../worker/kit.ts";
@@ -254,7 +255,43 @@ test("a breaking migration by somebody else stops the worker with exit code 57",
   const { runner, nth } = await startWorker(db, { t: () => undefined });
   await nth("worker:getJob:empty", 2);
   await db.query(`select pg_notify('worker:migrate', '{"migrationNumber":99,"breaking":false}')`);
-  await db.query(`select pg_notify('worker:migrate', '{"migrationNumber":100,"breaking":true}')`);
+  await announceMigration(db, "graphile_worker", 100);
+  await runner.promise;
+  expect(process.exitCode).toBe(57);
+});
+
+/** As the original does: in one transaction with the migration. */
+async function announceMigration(db: TestDatabase, schema: string, id: number): Promise<void> {
+  await db.pool.query(`
+    insert into "${schema}".migrations (id, breaking) values (${id}, true) on conflict do nothing;
+    select pg_notify('worker:migrate', '{"migrationNumber":${id},"breaking":true}');`);
+}
+
+test("announced migrations that we know, or of another schema of the database, stop no worker", async () => {
+  const db = await freshDatabase();
+  const { runMigrations } = await loadOriginal("0.18");
+  const before = process.exitCode;
+  onTestFinished(() => {
+    process.exitCode = before;
+  });
+  const { runner, nth, of } = await startWorker(db, { t: () => undefined });
+  await nth("worker:getJob:empty", 2);
+  const heard = (id: number) =>
+    until(() => of("pool:listen:notification").some(({ message }) => message.payload?.includes(`Number":${id},`)));
+  // An original installs itself beside ours, with all its breaking migrations from 1 to 19.
+  await runMigrations({ connectionString: db.url, schema: "second" });
+  await heard(20);
+  await announceMigration(db, "second", 99);
+  await heard(99);
+  await announceMigration(db, "graphile_worker", 16);
+  await db.query(`select pg_notify('worker:migrate', '{"migrationNumber":98,"breaking":true}')`);
+  await heard(98);
+
+  // The worker asks before it decides; what it runs afterwards shows that it went on.
+  await db.query("select graphile_worker.add_job('t') from generate_series(1, 20)");
+  await until(async () => (await db.jobs()).length === 0);
+  expect(process.exitCode).toBe(before);
+  await announceMigration(db, "graphile_worker", 100);
   await runner.promise;
   expect(process.exitCode).toBe(57);
 });

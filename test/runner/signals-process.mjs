@@ -14,7 +14,7 @@ createInterface({ input: process.stdin }).on("line", () => release());
 if (mode === "own-listener") process.on("SIGTERM", () => say("my own listener"));
 const options = {
   connectionString,
-  logger: new Logger(() => (level, message) => level === "error" && say(`error: ${message}`)),
+  logger: new Logger(() => (level, message) => (mode === "loud" || level === "error") && say(`${level}: ${message}`)),
   noHandleSignals: mode === "no-signals",
   taskList: {
     async hold() {

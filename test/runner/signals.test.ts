@@ -67,6 +67,18 @@ test("a second signal is taken for an echo for five seconds; after that it stops
   ]);
 });
 
+test("the first signal names the jobs it waits for and what a second one does, and a second one is answered", async () => {
+  const { worker } = await startHolding("loud");
+  worker.kill("SIGINT");
+  await worker.says(
+    /Waiting for job 1 \(hold\)\. To stop at once, press Ctrl-C again after 5 seconds: what still runs then fails and is tried again later\./,
+  );
+  worker.kill("SIGINT");
+  await worker.says(/Ignored 'SIGINT': it came too soon .* To stop at once, press Ctrl-C again in [1-5] s\./);
+  worker.send("end");
+  expect(await worker.ended).toBe("SIGINT");
+});
+
 test("with noHandleSignals a signal does what it does to any process, and the job stays as it was", async () => {
   const { db, worker } = await startHolding("no-signals");
   worker.kill("SIGTERM");

@@ -2,11 +2,11 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import type { WorkerUtilsOptions } from "../../src/config/options.ts";
 import { addJobAdhoc, quickAddJob } from "../../src/runner/add-job-adhoc.ts";
 import { runMigrations } from "../../src/runner/run-migrations.ts";
-import { makeWorkerUtils, type WorkerUtils } from "../../src/runner/worker-utils.ts";
+import { makeWorkerUtils, type QueueUtils } from "../../src/runner/worker-utils.ts";
 import { freshDatabase, type TestDatabase, testPool } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
 
-async function open(db: TestDatabase, options: WorkerUtilsOptions = {}): Promise<WorkerUtils> {
+async function open(db: TestDatabase, options: WorkerUtilsOptions = {}): Promise<QueueUtils> {
   const utils = await makeWorkerUtils({ connectionString: db.url, ...options });
   onTestFinished(() => utils.release());
   return utils;

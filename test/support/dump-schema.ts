@@ -39,17 +39,17 @@ const tables = `
         select 1, 0, 'constraint ' || conname || ' ' || pg_get_constraintdef(oid)
         from pg_constraint where conrelid = class.oid and contype <> 'n'
       ) as lines
-    ) || E'\\n);'
+    ) || E'\\n)' || coalesce(' partition by ' || pg_get_partkeydef(class.oid), '') || ';'
     || case when class.relrowsecurity
       then E'\\nalter table graphile_worker.' || class.relname || ' enable row level security;' else '' end as text
   from pg_class as class
-  where class.relnamespace = ${inSchema} and class.relkind = 'r'
+  where class.relnamespace = ${inSchema} and class.relkind in ('r', 'p') and not class.relispartition
   order by class.relname`;
 
 const indexes = `
   select pg_get_indexdef(class.oid) || ';' as text
   from pg_class as class
-  where class.relnamespace = ${inSchema} and class.relkind = 'i'
+  where class.relnamespace = ${inSchema} and class.relkind in ('i', 'I') and not class.relispartition
     and not exists (select from pg_constraint where conindid = class.oid)
   order by class.relname`;
 

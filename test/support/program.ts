@@ -20,7 +20,10 @@ export interface ProgramEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
+  /** Without the line that names the database. */
   readonly stderr: string;
+  /** The line that names the database, if there was one. */
+  readonly database: string | undefined;
 }
 
 /** A run of the program that a test watches; it does not outlive the test. */
@@ -29,7 +32,7 @@ export interface RunningProgram {
   stdout(): string;
   stderr(): string;
   /** Waits until either stream matches. */
-  says(pattern: RegExp): Promise<RegExpMatchArray>;
+  says(pattern: RegExp, options?: { readonly withinMs?: number }): Promise<RegExpMatchArray>;
   kill(signal: NodeJS.Signals): void;
   readonly ended: Promise<ProgramEnd>;
 }
@@ -54,7 +57,10 @@ export function startCommand(command: string, args: readonly string[], options: 
   if (options.input !== undefined) child.stdin.end(options.input);
   const ended = new Promise<ProgramEnd>((resolve, reject) => {
     child.on("error", reject);
-    child.on("close", (code, signal) => resolve({ code, signal, stdout, stderr }));
+    child.on("close", (code, signal) => {
+      const [line] = /^Using .*\n/m.exec(stderr) ?? [];
+      resolve({ code, signal, stdout, stderr: stderr.replace(line ?? "", ""), database: line?.trim() });
+    });
   });
   onTestFinished(async () => {
     child.kill("SIGKILL");
@@ -66,7 +72,7 @@ export function startCommand(command: string, args: readonly string[], options: 
     stderr: () => stderr,
     kill: (signal) => void child.kill(signal),
     ended,
-    says: (pattern) =>
+    says: (pattern, { withinMs = 60_000 } = {}) =>
       until(
         () => {
           const found = stdout.match(pattern) ?? stderr.match(pattern);
@@ -75,7 +81,7 @@ export function startCommand(command: string, args: readonly string[], options: 
           }
           return found;
         },
-        { what: `the program says ${pattern}`, withinMs: 60_000 },
+        { what: `the program says ${pattern}`, withinMs },
       ),
   };
 }

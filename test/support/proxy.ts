@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
+import { makeSpout, type Weather } from "./weather.ts";
 
 /** A TCP proxy in front of a database, that can misbehave like a network. */
 export interface Proxy {
@@ -19,6 +20,18 @@ export interface Proxy {
   /** Resets every connection, and each new one until `restore`. */
   sever(): void;
   restore(): void;
+  /** Lets at most this many bytes through to a client in a second; what the server sends meanwhile waits. */
+  throttle(bytesPerSecond: number): void;
+  /** Delays everything in both directions by this much; what is under way keeps its order. */
+  lag(ms: number): void;
+  /** Lets through this many bytes at a time to a client, one portion every millisecond. */
+  drip(bytes: number): void;
+  /** Sends new connections to another server; those that are open stay where they are. */
+  redirect(databaseUrl: string): void;
+  /** Tells clients that connect from now on this process id instead of their backend's, as a pooler tells them made-up ones. */
+  tellPid(pid: number): void;
+  /** The process ids in the cancel requests that came so far. */
+  readonly cancelledPids: number[];
 }
 
 interface Line {
@@ -28,10 +41,14 @@ interface Line {
 
 /** Starts a proxy that ends with the test. */
 export async function startProxy(databaseUrl: string): Promise<Proxy> {
-  const target = new URL(databaseUrl);
+  let target = new URL(databaseUrl);
   const lines = new Set<Line>();
   let isSilent = false;
   let isSevered = false;
+  let bytesPerMs = Infinity;
+  const weather: Weather = { lagMs: 0, dripBytes: Infinity };
+  let toldPid: number | undefined;
+  const cancelledPids: number[] = [];
   let trap: { text: string; sprung: () => void } | undefined;
 
   const drop = (line: Line): void => {
@@ -54,8 +71,11 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
     lines.add(line);
     client.setNoDelay(true);
     server.setNoDelay(true);
+    const toServer = makeSpout(server, weather);
+    const toClient = makeSpout(client, weather);
     let isDoomed = false;
     client.on("data", (data) => {
+      if (data.length === 16 && data.readInt32BE(4) === 80_877_102) cancelledPids.push(data.readInt32BE(8));
       if (trap && data.includes(trap.text)) {
         isDoomed = true;
         const { sprung } = trap;
@@ -65,10 +85,17 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
           sprung();
         });
       }
-      server.write(data);
+      toServer(data);
     });
     server.on("data", (data) => {
-      if (!isDoomed) client.write(data);
+      if (toldPid !== undefined) replacePid(data, toldPid);
+      if (isDoomed) return;
+      toClient(data);
+      if (bytesPerMs === Infinity) return;
+      server.pause();
+      setTimeout(() => {
+        if (!isSilent) server.resume();
+      }, data.length / bytesPerMs);
     });
     for (const socket of [client, server]) {
       socket.on("error", () => undefined);
@@ -108,6 +135,22 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
       isSevered = true;
       lines.forEach(drop);
     },
+    throttle: (bytesPerSecond) => {
+      bytesPerMs = bytesPerSecond / 1000;
+    },
+    lag: (ms) => {
+      weather.lagMs = ms;
+    },
+    drip: (bytes) => {
+      weather.dripBytes = bytes;
+    },
+    redirect: (url) => {
+      target = new URL(url);
+    },
+    tellPid: (pid) => {
+      toldPid = pid;
+    },
+    cancelledPids,
     restore: () => {
       isSilent = false;
       isSevered = false;
@@ -117,4 +160,10 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
       }
     },
   };
+}
+
+/** The message with the key of a backend: its type, its length of 12, the process id and the secret. */
+function replacePid(data: Buffer, pid: number): void {
+  const at = data.indexOf(Buffer.from("K\0\0\0\x0c", "latin1"));
+  if (at >= 0) data.writeInt32BE(pid, at + 5);
 }

@@ -5,33 +5,35 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 
 const { library, isOriginal, pool: poolOptions, crontab, tells = [], ...options } = JSON.parse(process.argv[2]);
-const { run, Logger } = await import(library);
+const module = await import(library);
+const { run, Logger } = module.run ? module : module.default;
 
 const tell = (fact) => void process.stdout.write(`${JSON.stringify(fact)}\n`);
-
-let runs = [];
-const tellRuns = () => {
-  if (runs.length > 0) tell({ runs });
-  runs = [];
-};
-setInterval(tellRuns, 20).unref();
 
 /** Milliseconds since 1970 with their fractions, the same in all processes of a machine. */
 const clock = () => performance.timeOrigin + performance.now();
 
-/** Tells of every run: which job, of which queue, from when to when. */
+/** Tells when a job starts, is told to stop, and ends: at once, since the process may be killed. */
 const telling = (task) => async (payload, helpers) => {
+  const { id, task_identifier: name, job_queue_id: queueId } = helpers.job;
   const startedAt = clock();
+  tell({ started: { id, at: startedAt } });
+  helpers.abortSignal?.addEventListener("abort", () => {
+    tell({ aborted: { id, reason: String(helpers.abortSignal.reason?.message) } });
+  });
   try {
     await task(payload ?? {}, helpers);
   } finally {
-    const { id, job_queue_id: queueId } = helpers.job;
-    runs.push({ id, queueId, startedAt, endedAt: clock() });
+    tell({ run: { id, task: name, queueId, startedAt, endedAt: clock() } });
   }
 };
 
 const tasks = {
   work: telling(async ({ ms }) => {
+    if (ms) await sleep(ms);
+  }),
+  /** The same under another name. */
+  toil: telling(async ({ ms }) => {
     if (ms) await sleep(ms);
   }),
   fail_first: telling(async (_payload, { job }) => {
@@ -40,7 +42,21 @@ const tasks = {
   fail_always: telling(async () => {
     throw new Error("never");
   }),
-  /** Holds its place until the process is told to let go. */
+  /** Holds its place until its signal fires, and throws its reason. */
+  obey: telling(async (_payload, { job, abortPromise }) => {
+    tell({ holds: job.id });
+    await abortPromise;
+  }),
+  /** Holds the event loop, too. */
+  compute: telling(({ ms }) => {
+    for (const until = performance.now() + ms; performance.now() < until; );
+  }),
+  exit: telling(async ({ ms }) => {
+    await sleep(ms);
+    process.exit(1);
+  }),
+  die: telling(() => process.kill(process.pid, "SIGKILL")),
+  /** Holds its place until the process is told to let go; abort signals are not obeyed. */
   hold: telling(async (_payload, { job }) => {
     tell({ holds: job.id });
     await released;
@@ -53,7 +69,8 @@ const released = new Promise((resolve) => {
 });
 
 const logger = new Logger((scope) => (level, message) => {
-  if (level !== "debug" && scope.label !== "worker") tell({ level, message });
+  const isOfJob = scope.label === "worker";
+  if (level === "warning" || level === "error" || (level !== "debug" && !isOfJob)) tell({ level, message, isOfJob });
 });
 const pgPool = poolOptions && new pg.Pool(poolOptions);
 pgPool?.on("error", () => undefined);
@@ -75,15 +92,15 @@ tell({ ready: true });
 
 const commands = createInterface({ input: process.stdin });
 const stop = async () => {
-  commands.close();
-  process.stdin.destroy();
   await runner.stop();
-  tellRuns();
   await pgPool?.end();
   tell({ stopped: true });
 };
 commands.on("line", (line) => {
   if (line === "release") release();
+  if (line === "set back") globalThis.setClockBack();
   if (line === "stop") void stop();
 });
 await runner.promise;
+commands.close();
+process.stdin.destroy();

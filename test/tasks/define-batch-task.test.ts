@@ -5,8 +5,8 @@ import {
   defineBatchTask,
   type ItemResult,
   makeWorkerUtils,
+  type QueueUtils,
   runOnce,
-  type WorkerUtils,
 } from "../../src/index.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
@@ -15,7 +15,7 @@ const { logger } = rememberingLogger();
 
 async function start(): Promise<{
   db: TestDatabase;
-  utils: WorkerUtils;
+  utils: QueueUtils;
   drain(task: AnyTaskDefinition): Promise<void>;
 }> {
   const db = await freshDatabase();

@@ -9,10 +9,10 @@ import {
   JobSpecError,
   makeWorkerUtils,
   PayloadError,
+  type QueueUtils,
   runOnce,
   type StandardSchema,
   type TaskListInput,
-  type WorkerUtils,
 } from "../../src/index.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
@@ -22,7 +22,7 @@ import { sharedDatabase } from "../support/shared-database.ts";
 const { logger } = rememberingLogger();
 const shared = sharedDatabase();
 
-async function open(db: TestDatabase = shared()): Promise<WorkerUtils> {
+async function open(db: TestDatabase = shared()): Promise<QueueUtils> {
   const utils = await makeWorkerUtils({ pgPool: db.pool, logger });
   onTestFinished(() => utils.release());
   return utils;
@@ -332,7 +332,7 @@ test("task files may export definitions, whose name must be the file's", async (
 });
 
 test("a definition that cannot work is refused at once", () => {
-  expect(() => defineTask({ identifier: "", run() {} })).toThrow("'identifier' of a task must be a text");
+  expect(() => defineTask({ identifier: "", run() {} })).toThrow("'identifier' of a task must be a non-empty string");
   expect(() => defineTask({ identifier: "t" } as never)).toThrow(
     "'run' of task 't' must be a function, got undefined.",
   );

@@ -59,6 +59,24 @@ test("files that cannot be tasks are left out, and the log says so", async () =>
   expect(log).toContainEqual(expect.stringMatching(/^warning: No task for 'notes'/));
 });
 
+test("helpers beside the tasks are no tasks: hidden files, a leading _, tests, and type declarations", async () => {
+  const task = "export default () => undefined;";
+  const project = await makeProject({
+    "real.mjs": task,
+    "_shared.mjs": "export const shared = 1;",
+    "_lib/deep.mjs": "export const deep = 1;",
+    ".hidden.mjs": "throw new Error('loaded');",
+    "real.test.mjs": "throw new Error('loaded');",
+    "real.spec.ts": "throw new Error('loaded');",
+    "__tests__/real.mjs": "throw new Error('loaded');",
+    "types.d.ts": "export interface A {}",
+    "more.d.mts": "export interface A {}",
+  });
+  const { names, log } = await load(project.folder);
+  expect(names).toEqual(["real"]);
+  expect(log).toEqual([]);
+});
+
 test("a single file holds a list of tasks, as named exports or as an object", async () => {
   const { path } = await makeProject({
     "named.mjs": 'export const one = () => 1; export const two = () => 2; export const version = "3";',

@@ -1,13 +1,13 @@
 import { SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { expect, onTestFinished, test } from "vitest";
 import { runOnce } from "../../src/runner/run.ts";
-import { makeWorkerUtils, type WorkerUtils } from "../../src/runner/worker-utils.ts";
+import { makeWorkerUtils, type QueueUtils } from "../../src/runner/worker-utils.ts";
 import type { TaskList } from "../../src/task.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
 import { setUpTracing } from "./kit.ts";
 
-async function open(db: TestDatabase): Promise<WorkerUtils> {
+async function open(db: TestDatabase): Promise<QueueUtils> {
   const utils = await makeWorkerUtils({ connectionString: db.url, logger: rememberingLogger().logger });
   onTestFinished(() => utils.release());
   return utils;

@@ -60,3 +60,10 @@ test("the example for node:test passes", patience, async () => {
   expect(end.stdout, end.stderr).toMatch(/pass 2\n.*fail 0/);
   expect(end.code).toBe(0);
 });
+
+test("the example of crashes passes", patience, async () => {
+  const project = await makeExample("Crashes");
+  const end = await runExample(project, "--test");
+  expect(end.stdout, end.stderr).toMatch(/pass 3\n.*fail 0/);
+  expect(end.code).toBe(0);
+});

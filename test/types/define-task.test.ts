@@ -10,13 +10,14 @@ import {
   defineTask,
   type Job,
   type JobHelpers,
+  type QueueUtils,
   type Runner,
   type RunnerOptions,
   type Task,
+  type TaskHelpers,
   type TaskInput,
   type TaskList,
   type TaskPayload,
-  type WorkerUtils,
 } from "../../src/index.ts";
 
 /*
@@ -31,7 +32,7 @@ declare global {
   }
 }
 
-declare const utils: WorkerUtils;
+declare const utils: QueueUtils;
 declare const helpers: JobHelpers;
 declare const runner: Runner;
 
@@ -45,7 +46,7 @@ const mail = defineTask({
   jobKey: (payload) => `${payload.copies}`,
   run: async (payload, jobHelpers) => {
     expectTypeOf(payload).toEqualTypeOf<{ to: string; at?: Date | undefined; copies: number }>();
-    expectTypeOf(jobHelpers).toEqualTypeOf<JobHelpers>();
+    expectTypeOf(jobHelpers).toEqualTypeOf<TaskHelpers>();
     return "sent";
   },
 });
@@ -127,8 +128,9 @@ test("addJobs takes names and definitions in any mixture, each with its own payl
   never(() => utils.addJobs([{ identifier: mail, payload: { to: "a" } }, { identifier: resize, payload: {} }])); // biome-ignore format: one line for the expected error
   // @ts-expect-error: a registered payload beside a definition
   never(() => utils.addJobs([{ identifier: mail, payload: { to: "a" } }, { identifier: "types:registered", payload: {} }])); // biome-ignore format: one line for the expected error
-  // @ts-expect-error: the mode belongs to the whole call
   never(() => utils.addJobs([{ identifier: mail, payload: { to: "a" }, jobKeyMode: "replace" }]));
+  // @ts-expect-error: this mode is for addJob only
+  never(() => utils.addJobs([{ identifier: mail, payload: { to: "a" }, jobKeyMode: "unsafe_dedupe" }]));
 });
 
 test("names work as before, in calls, in wrappers and in declared functions", () => {

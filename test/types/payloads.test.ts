@@ -8,11 +8,11 @@ import type {
   DbJob,
   Job,
   JobHelpers,
+  QueueUtils,
   RunnerOptions,
   SharedOptions,
   Task,
   TaskList,
-  WorkerUtils,
 } from "../../src/index.ts";
 
 /*
@@ -37,7 +37,7 @@ declare const addJob: AddJobFunction;
 declare const addJobs: AddJobsFunction;
 declare const addBatchJob: AddBatchJobFunction;
 declare const adhoc: typeof addJobAdhoc;
-declare const utils: WorkerUtils;
+declare const utils: QueueUtils;
 
 /** Compiled, never called. */
 const never = (check: () => unknown): void => void check;
@@ -57,7 +57,7 @@ test("addJob knows the payloads of registered tasks and lets any other through",
   expectTypeOf<AddJobFunction>().returns.toEqualTypeOf<Promise<Job>>();
 });
 
-test("addJobs knows them too, job by job, and has no mode for one job", () => {
+test("addJobs knows them too, job by job", () => {
   never(() =>
     addJobs([
       { identifier: "types:greet", payload: { name: "Ada" }, priority: 1 },
@@ -68,8 +68,9 @@ test("addJobs knows them too, job by job, and has no mode for one job", () => {
   never(() => addJobs([], true));
   // @ts-expect-error: the payload is of another type
   never(() => addJobs([{ identifier: "types:mail", payload: { to: "ada" } }]));
-  // @ts-expect-error: the mode belongs to the whole call
   never(() => addJobs([{ identifier: "t", payload: {}, jobKeyMode: "replace" }]));
+  // @ts-expect-error: this mode is for addJob only
+  never(() => addJobs([{ identifier: "t", payload: {}, jobKeyMode: "unsafe_dedupe" }]));
   expectTypeOf<{ identifier: "types:greet"; payload: Greeting }>().toExtend<AddJobsJobSpec>();
 });
 
@@ -86,10 +87,10 @@ test("addJobAdhoc and the utilities are typed alike", () => {
   never(() => adhoc({ connectionString: "" }, "types:greet", { name: "Ada" }));
   // @ts-expect-error: the payload is of another type
   never(() => adhoc({ connectionString: "" }, "types:greet", "Ada"));
-  expectTypeOf<WorkerUtils["addJob"]>().toExtend<AddJobFunction>();
-  expectTypeOf<WorkerUtils["addJobs"]>().toExtend<AddJobsFunction>();
-  expectTypeOf<WorkerUtils["removeJob"]>().returns.resolves.toEqualTypeOf<DbJob | null>();
-  expectTypeOf<WorkerUtils["completeJobs"]>().returns.resolves.toEqualTypeOf<DbJob[]>();
+  expectTypeOf<QueueUtils["addJob"]>().toExtend<AddJobFunction>();
+  expectTypeOf<QueueUtils["addJobs"]>().toExtend<AddJobsFunction>();
+  expectTypeOf<QueueUtils["removeJob"]>().returns.resolves.toEqualTypeOf<DbJob | null>();
+  expectTypeOf<QueueUtils["completeJobs"]>().returns.resolves.toEqualTypeOf<DbJob[]>();
   never(() => utils.rescheduleJobs(["1"], { runAt: "2031-01-01", attempts: 0 }));
 });
 

@@ -1,7 +1,7 @@
 import type { PoolClient } from "pg";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { clientDatabase, type Database, poolDatabase } from "../../src/db/database.ts";
-import { type ClaimedRow, type ClaimParams, claimJobs, type Mark } from "../../src/db/statements/claim-jobs.ts";
+import { clientDatabase, type Database } from "../../src/db/database.ts";
+import { type ClaimedRow, type ClaimParams, claimJobs, type Mark } from "../../src/db/statements/claim.ts";
 import { runOnce } from "../../src/runner/run.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { until } from "../support/wait.ts";
@@ -65,7 +65,7 @@ test("a task that once keeps the event loop to itself does not upset the order o
     },
   });
   expect(order).toEqual(Array.from({ length: 9000 }, (_, index) => index + 1));
-});
+}, 120_000);
 
 test.each([
   ["compute", keepEventLoop],
@@ -324,36 +324,25 @@ test("a claim that hangs in the middle, as that of a stopped process may, holds 
   expect(lines.filter(({ level }) => level === "error")).toEqual([]);
 });
 
-test("a claim that goes on from its mark starts where one that is still being written ends; a full one does not", async () => {
-  const db = await freshDatabase();
-  await db.query(`
-    select graphile_worker.add_job('t', flags => case when n % 2 = 0 then array['even'] end)
-    from generate_series(1, 600) as n`);
-  await claimUnfinished(db, { poolId: "pool-a", wanted: 150, forbidden: ["even"] });
-  const database = poolDatabase(db.pool, { schema: db.schema, preparedStatements: false });
-  const mark = [0, "-infinity", "0"] as unknown as Mark;
-  const afterMark = await claim(database, { poolId: "pool-b", wanted: 100, marks: [mark] });
-  expect(afterMark.map(Number)).toEqual(Array.from({ length: 100 }, (_, index) => 300 + index));
-  const full = await claim(database, { poolId: "pool-b", wanted: 100 });
-  expect(full.map(Number)).toEqual(Array.from({ length: 100 }, (_, index) => (index + 1) * 2));
-});
-
-test("a claim that goes on from its marks steps over nothing that lies before them unless it is told to look there", async () => {
+test("a claim that starts at its marks reads nothing that lies before them", async () => {
   const db = await freshDatabase();
   const [holder, client] = [await db.pool.connect(), await db.pool.connect()];
   onTestFinished(() => {
     for (const each of [holder, client]) each.release(true);
   });
   await holder.query("begin isolation level repeatable read; select pg_current_xact_id()");
-  await db.query("select graphile_worker.add_job('t', priority => -1) from generate_series(1, 3000)");
-  await db.query("delete from graphile_worker._private_jobs where id > 1");
+  await db.query("select graphile_worker.add_job('t') from generate_series(1, 3000)");
+  await db.query("delete from graphile_worker._private_jobs where id < 3000");
   await db.query("select graphile_worker.add_job('t') from generate_series(1, 20)");
   await client.query("begin");
   const database = clientDatabase(client, { schema: db.schema, preparedStatements: false });
-  const marks = [[0, "-infinity", "0"] as unknown as Mark];
-  expect(await claim(database, { wanted: 2, marks, betweenMarks: false })).toEqual(["3001", "3002"]);
+  const [row] = await db.query<{ run_at: string }>(
+    "select to_json(run_at) #>> '{}' as run_at from graphile_worker._private_jobs where id = 3000",
+  );
+  const marks: Mark[] = [[0, row!.run_at, "3000"]];
+  expect(await claim(database, { wanted: 2, marks })).toEqual(["3001", "3002"]);
   expect(await indexEntriesRead(client)).toBeLessThan(100);
-  expect(await claim(database, { wanted: 2, marks, betweenMarks: true })).toEqual(["1", "3003"]);
+  expect(await claim(database, { wanted: 2 })).toEqual(["3000", "3003"]);
   expect(await indexEntriesRead(client)).toBeGreaterThan(3000);
 });
 
@@ -368,7 +357,7 @@ async function claimUnfinished(db: TestDatabase, params: Partial<ClaimParams>): 
 /** By this transaction, in the index that keeps the order; those of rows that are gone count like others. */
 async function indexEntriesRead(client: PoolClient): Promise<number> {
   const { rows } = await client.query(
-    "select pg_stat_get_xact_tuples_returned('graphile_worker._hathi_jobs_in_order'::regclass)::int as read",
+    "select pg_stat_get_xact_tuples_returned('graphile_worker._hathi_jobs_by_task'::regclass)::int as read",
   );
   return rows[0].read;
 }
@@ -383,8 +372,7 @@ async function claim(database: Database, params: Partial<ClaimParams>): Promise<
     accepted: null,
     clock: null,
     marks: [],
-    betweenMarks: true,
-    offOrder: false,
+    withQueues: true,
     relaxed: true,
     ...params,
   });

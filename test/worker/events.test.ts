@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { WorkerEvents } from "../../src/events.ts";
 import { Logger } from "../../src/logger.ts";
 import { runOnce } from "../../src/runner/run.ts";
-import { freshDatabase } from "../support/database.ts";
+import { freshDatabase, testPool } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
 import { until } from "../support/wait.ts";
 import { heldTask, recordEvents, startPool, startWorker } from "./kit.ts";
@@ -155,8 +155,9 @@ test("a lost LISTEN connection is said, and a new one is made", async () => {
   await nth("worker:getJob:empty", 2);
   await db.query(`select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and query like 'LISTEN%' and pid <> pg_backend_pid()`);
-  const { error } = await nth("pool:listen:error");
+  const { error, client } = await nth("pool:listen:error");
   expect(error).toBeInstanceOf(Error);
+  expect(client).toBe((await nth("pool:listen:success")).client);
   expect((await nth("pool:listen:connecting", 2)).attempts).toBe(1);
   await nth("pool:listen:success", 2);
   await runner.addJob("t", {});
@@ -230,6 +231,49 @@ test("what happens to jobs is said in the log", async () => {
     found("error", new RegExp(`^Failed task ${bad.id} \\(bad, \\d+\\.\\d\\dms, attempt 1 of 25\\) with error 'oh no'`)),
   ).toBe(true);
   expect(found("info", /^Worker connected and looking for jobs\.\.\. \(task names: 'good', 'bad'\)$/)).toBe(true);
+});
+
+test("the line that says a worker has started stays short with fifty tasks", async () => {
+  const db = await freshDatabase();
+  const names = Array.from({ length: 50 }, (_, index) => `some/task-number-${index + 1}`);
+  const { lines } = await startWorker(db, Object.fromEntries(names.map((name) => [name, () => undefined])));
+  const line = await until(() => lines.find(({ message }) => message.startsWith("Worker connected")), {
+    what: "the worker has started",
+  });
+  expect(line.message).toMatch(/^[^\n]*\(50 task names: 'some\/task-number-1', .* and \d+ more\)$/);
+  expect(line.message.length).toBeLessThan(160);
+});
+
+test("success is logged when the database knows of it, with the job and its duration but without its payload", async () => {
+  const db = await freshDatabase();
+  const metas: Record<string, unknown>[] = [];
+  const logger = new Logger(() => (_level, message, meta) => {
+    if (message.includes("with success")) metas.push(meta);
+  });
+  const held = heldTask();
+  const { runner, nth, completed } = await startWorker(db, { t: held.task }, { logger });
+  const { id } = await runner.addJob("t", { password: "secret" });
+  await held.begun(1);
+  const blocker = await testPool(db.url, 1).connect();
+  await blocker.query("begin; lock table graphile_worker._private_jobs in share row exclusive mode");
+  held.releaseAll();
+  await nth("job:success");
+  expect(metas).toEqual([]);
+  await blocker.query("rollback");
+  blocker.release();
+  await completed(1);
+  expect(metas).toMatchObject([{ job: { id, attempts: 1 }, duration: expect.any(Number), success: true }]);
+  expect(JSON.stringify(metas)).not.toContain("secret");
+});
+
+test("the line about the start stays on one line with fifty tasks", async () => {
+  const db = await freshDatabase();
+  const names = Array.from({ length: 50 }, (_, index) => `some-task-number-${index}`);
+  const { lines, nth } = await startWorker(db, Object.fromEntries(names.map((name) => [name, () => undefined])));
+  await nth("pool:listen:success");
+  const line = lines.find(({ message }) => message.startsWith("Worker connected"))!.message;
+  expect(line).toMatch(/^[^\n]+\(50 task names: 'some-task-number-0', 'some-task-number-1'.* and \d+ more\)$/);
+  expect(line.length).toBeLessThan(140);
 });
 
 test("a logger that throws changes nothing", async () => {

@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { poolDatabase } from "../../src/db/database.ts";
+import { type ClaimedRow, claimJobs } from "../../src/db/statements/claim.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { startWorker } from "./kit.ts";
 
@@ -40,6 +42,44 @@ test.each(
   const left = await db.jobs();
   expect(left).toHaveLength(4 - expected.length);
   expect(left.every(({ attempts, locked_by }) => attempts === 0 && locked_by === null)).toBe(true);
+});
+
+test("flags that an application sets while claims are made are respected, in queues and outside", async () => {
+  const db = await freshDatabase();
+  const database = poolDatabase(db.pool, { schema: db.schema, preparedStatements: true });
+  await db.query(`
+    select graphile_worker.add_job('t', queue_name => case when n % 2 = 0 then 'queue ' || n end) from generate_series(1, 400) as n`);
+  // Forbids and allows jobs that nobody has claimed, as fast as it can: often between the moment a claim reads a row and locks it.
+  let isOver = false;
+  const setting = [0, 1].map(async (half) => {
+    for (let n = 0; !isOver; n++) {
+      await db.query(
+        `update graphile_worker._private_jobs set flags = case when flags is null then '{"a": true}'::jsonb end
+         where id in (select id from graphile_worker._private_jobs where locked_at is null and id % 7 = $1 and id % 2 = $2 for update skip locked)`,
+        [n % 7, half],
+      );
+    }
+  });
+  const claimed: ClaimedRow[] = [];
+  for (let n = 0; n < 80; n++) {
+    const [result] = await database.run(claimJobs, {
+      poolId: "pool",
+      taskIds: [1],
+      wanted: 3,
+      perQueue: 1,
+      forbidden: ["a"],
+      accepted: null,
+      clock: null,
+      marks: [],
+      withQueues: true,
+      relaxed: true,
+    });
+    claimed.push(...(JSON.parse(result!.jobs ?? "[]") as ClaimedRow[]));
+  }
+  isOver = true;
+  await Promise.all(setting);
+  expect(claimed.length).toBeGreaterThan(60);
+  expect(claimed.filter((row) => row[13] !== null)).toEqual([]);
 });
 
 test("the flags are asked for before every look", async () => {

@@ -1,8 +1,9 @@
 import { expect, onTestFinished, test, vi } from "vitest";
+import type { Job } from "../../src/job.ts";
 import { consoleLogFactory, Logger } from "../../src/logger.ts";
 import { runOnce } from "../../src/runner/run.ts";
 import { runTaskListOnce } from "../../src/runner/run-task-list.ts";
-import type { JobHelpers } from "../../src/task.ts";
+import type { TaskHelpers } from "../../src/task.ts";
 import { freshDatabase } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
 import { until } from "../support/wait.ts";
@@ -10,7 +11,7 @@ import { startPool, startWorker } from "./kit.ts";
 
 /** Runs one job and gives what its task returned. */
 async function inTask<T>(
-  look: (helpers: JobHelpers) => Promise<T> | T,
+  look: (helpers: TaskHelpers) => Promise<T> | T,
   sql = "select graphile_worker.add_job('t', '{}')",
 ) {
   const db = await freshDatabase();
@@ -31,6 +32,17 @@ async function inTask<T>(
   if (!result) throw new Error(`The task failed: ${JSON.stringify(await db.jobs())}`);
   return { db, value: result.value, lines };
 }
+
+test("worker: its id, schema, tasks and clock", async () => {
+  const { value } = await inTask(({ worker, job }) => ({ ...worker, isOwner: job.locked_by !== null }));
+  expect(value).toEqual({
+    workerId: expect.stringMatching(/^worker-/),
+    schema: "graphile_worker",
+    taskIdentifiers: ["t"],
+    useNodeTime: false,
+    isOwner: true,
+  });
+});
 
 test("job: the whole row, with the name of its task", async () => {
   const { value } = await inTask(
@@ -197,7 +209,7 @@ test("runTaskListOnce: tasks use the same client for queries and further jobs, w
   const { logger } = rememberingLogger();
   const backends = new Set<number>();
   const ran: string[] = [];
-  const pid = async (helpers: JobHelpers): Promise<void> => {
+  const pid = async (helpers: TaskHelpers): Promise<void> => {
     const { rows } = await helpers.query<{ pid: number }>("select pg_backend_pid() as pid");
     backends.add(rows[0]!.pid);
     await helpers.withPgClient(async (own) => expect(own).toBe(client));
@@ -267,4 +279,30 @@ test("runTaskListOnce: what a task rolls back on the shared client takes nothing
   expect(runs).toBe(20);
   expect(await db.jobs()).toEqual([]);
   expect(warnings.filter((message) => message.includes("client.query()"))).toEqual([]);
+});
+
+test("a task that changes helpers.job still has its own row settled, and its queue released", async () => {
+  const db = await freshDatabase();
+  const spoil = (_payload: unknown, { job }: { job: Job }): void => {
+    Object.assign(job, { id: "999", locked_by: "another", job_queue_id: 77, attempts: 9, max_attempts: 1 });
+  };
+  const { runner, completed, of } = await startWorker(db, {
+    good: spoil,
+    bad: (payload, helpers) => {
+      spoil(payload, helpers);
+      throw new Error("no");
+    },
+  });
+  const good = await runner.addJob("good", {}, { queueName: "q" });
+  const bad = await runner.addJob("bad", {}, { queueName: "q" });
+  const last = await runner.addJob("good", {}, { queueName: "q" });
+  await completed(3);
+  expect(
+    of("job:complete")
+      .map(({ job }) => job.id)
+      .toSorted(),
+  ).toEqual([good.id, bad.id, last.id]);
+  expect(of("job:failed")).toEqual([]);
+  expect(await db.jobs()).toMatchObject([{ id: bad.id, attempts: 1, last_error: "no", locked_by: null }]);
+  expect(await db.query("select from graphile_worker._private_job_queues where locked_at is not null")).toEqual([]);
 });

@@ -90,7 +90,7 @@ export function startPool(db: TestDatabase, tasks: TaskList, options: RunnerOpti
   const pool = runTaskList(
     { pollInterval: never, noHandleSignals: true, logger, events: recording.events, ...options },
     tasks,
-    testPool(db.url),
+    testPool(db.url, options.maxPoolSize),
   );
   onTestFinished(async () => {
     await pool.forcefulShutdown("The test is over.").catch(() => undefined);
@@ -136,13 +136,15 @@ export function heldTask(): HeldTask {
 }
 
 /** Everything an observer can hear; the compiler keeps the list complete. */
-const eventNames = Object.keys({
+export const eventNames = Object.keys({
   "pool:create": 0,
   "pool:listen:connecting": 0,
   "pool:listen:success": 0,
   "pool:listen:error": 0,
   "pool:listen:notification": 0,
   "pool:listen:release": 0,
+  "pool:pause": 0,
+  "pool:resume": 0,
   "pool:fatalError": 0,
   "pool:release": 0,
   "pool:gracefulShutdown": 0,
@@ -171,6 +173,11 @@ const eventNames = Object.keys({
   "job:error": 0,
   "job:failed": 0,
   "job:complete": 0,
+  "job:cancelled": 0,
+  "job:cancelling": 0,
+  "job:overrun": 0,
+  "job:snoozed": 0,
+  "job:timeout": 0,
   "job:interrupted": 0,
   "job:lost": 0,
   "cron:starting": 0,

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { freshDatabase, testPool } from "../support/database.ts";
 import { until } from "../support/wait.ts";
 import { startWorker } from "./kit.ts";
@@ -79,5 +79,29 @@ test("what cannot be read in a notification counts as one job; a removal wakes n
   expect(of("job:start")).toEqual([]);
   await db.query("select pg_notify('jobs:insert', 'what?')");
   await completed(1);
+  await runner.stop();
+});
+
+test("a worker for which the server has one connection left uses it for work, and listens when there are more", async () => {
+  const db = await freshDatabase();
+  const role = `${db.name}_role`;
+  const [row] = await db.query<{ owner: string }>("select current_user as owner");
+  await db.query(`create role ${role} login bypassrls password 'one' connection limit 1 in role ${row!.owner}`);
+  onTestFinished(() => db.query(`drop role ${role}`).then(() => undefined));
+  const url = new URL(db.url);
+  url.username = role;
+  url.password = "one";
+  const { runner, completed, nth } = await startWorker(
+    db,
+    { t: () => undefined },
+    { pgPool: testPool(url.href, 5), recovery: { enabled: false }, pollInterval: 100 },
+  );
+  await nth("pool:listen:error");
+  await db.query("select graphile_worker.add_job('t') from generate_series(1, 3)");
+  await completed(3);
+  await db.query(`alter role ${role} connection limit 5`);
+  await nth("pool:listen:success");
+  await db.query("select graphile_worker.add_job('t')");
+  await completed(4);
   await runner.stop();
 });

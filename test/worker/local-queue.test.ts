@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { LocalQueueOptions } from "../../src/config/preset-options.ts";
+import type { LocalQueueOptions } from "../../src/config/local-queue-options.ts";
 import { freshDatabase } from "../support/database.ts";
 import { until } from "../support/wait.ts";
 import { heldTask, type Recording, startPool, startWorker } from "./kit.ts";

@@ -1,15 +1,19 @@
-import { EventEmitter } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { expect, onTestFinished, test } from "vitest";
 import { poolDatabase } from "../../src/db/database.ts";
-import { makeEmit } from "../../src/events.ts";
+import { isSilence } from "../../src/db/sqlstate.ts";
+import { resetLocks } from "../../src/db/statements/locks.ts";
+import { makeEmit } from "../../src/emit.ts";
 import type { Job } from "../../src/job.ts";
+import { runOnce } from "../../src/runner/run.ts";
 import { runTaskListOnce } from "../../src/runner/run-task-list.ts";
-import { LockKeeper } from "../../src/worker/lock-keeper.ts";
+import { sleep } from "../../src/util/sleep.ts";
+import { LockKeeper } from "../../src/worker/settle/lock-keeper.ts";
 import type { WorkerPool } from "../../src/worker.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
 import { until } from "../support/wait.ts";
-import { startWorker } from "./kit.ts";
+import { heldTask, startWorker } from "./kit.ts";
 
 /** One job locked long ago, one not so long ago, each in a queue of its own. */
 async function addLocked(db: TestDatabase): Promise<void> {
@@ -75,6 +79,104 @@ test("a sweep that fails is said, and tried again", async () => {
   await runner.stop();
 });
 
+test("a stale lock that an application holds is left for the next sweep, and the others are freed", async () => {
+  const db = await freshDatabase();
+  await addLocked(db);
+  await db.query("update graphile_worker._private_jobs set locked_at = now() - interval '5 hours'");
+  await db.query("update graphile_worker._private_job_queues set locked_at = now() - interval '5 hours'");
+  const application = await db.pool.connect();
+  await application.query("begin");
+  await application.query("select from graphile_worker._private_jobs where id = 1 for update");
+  await application.query("select from graphile_worker._private_job_queues where queue_name = 'old' for update");
+  const database = poolDatabase(db.pool, { schema: db.schema, preparedStatements: true });
+  await database.run(resetLocks, { clock: null });
+  expect((await db.jobs()).map(({ locked_by }) => locked_by)).toEqual(["pool-dead", null]);
+  await application.query("rollback");
+  application.release();
+  await database.run(resetLocks, { clock: null });
+  expect((await db.jobs()).map(({ locked_by }) => locked_by)).toEqual([null, null]);
+  expect(await db.query("select from graphile_worker._private_job_queues where locked_at is not null")).toEqual([]);
+});
+
+test("no sweep starts once stopping has begun, although a job still runs", async () => {
+  const db = await freshDatabase();
+  const held = heldTask();
+  await db.query("select graphile_worker.add_job('t')");
+  const { nth, of, runner } = await startWorker(
+    db,
+    { t: held.task },
+    { minResetLockedInterval: 1, maxResetLockedInterval: 2 },
+  );
+  await held.begun(1);
+  await nth("resetLocked:success", 2);
+  const stopping = runner.stop();
+  // A sweep that is under way may still end; after it, none begins.
+  await until(() => of("resetLocked:success").length === of("resetLocked:started").length);
+  const sweeps = of("resetLocked:started").length;
+  await sleep(300); // what must not happen would happen after 2 ms
+  expect(of("resetLocked:started")).toHaveLength(sweeps);
+  held.releaseAll();
+  await stopping;
+});
+
+test("whoever hears of a sweep may stop the sweeping", async () => {
+  const db = await freshDatabase();
+  const events = new EventEmitter();
+  let sweeps = 0;
+  const keeper = new LockKeeper({
+    database: poolDatabase(db.pool, { schema: db.schema, preparedStatements: true }),
+    emit: makeEmit(events, {} as never, () => undefined),
+    workerPool: {} as WorkerPool,
+    running: () => [],
+    useNodeTime: false,
+    minResetLockedInterval: 1,
+    maxResetLockedInterval: 2,
+  });
+  events.on("resetLocked:started", () => sweeps++);
+  const stopped = new Promise<void>((resolve) => {
+    events.on("resetLocked:success", () => void keeper.stop().then(resolve));
+  });
+  keeper.start();
+  await stopped;
+  await sleep(100); // as above
+  expect(sweeps).toBe(1);
+});
+
+test("a sweep has a deadline, so the end of a worker does not wait for whoever has locked the table", async () => {
+  const db = await freshDatabase();
+  const application = await db.pool.connect();
+  await application.query("begin; lock table graphile_worker._private_jobs in access exclusive mode");
+  onTestFinished(async () => {
+    await application.query("rollback");
+    application.release();
+  });
+  const database = poolDatabase(db.pool, { schema: db.schema, preparedStatements: true });
+  const events = new EventEmitter();
+  const keeper = new LockKeeper({
+    database: {
+      ...database,
+      // Its minute is a second here; a statement without a deadline would have none here either.
+      run: ({ patienceMs, ...statement }, params) =>
+        database.run(patienceMs === undefined ? statement : { ...statement, patienceMs: patienceMs / 60 }, params),
+    },
+    emit: makeEmit(events, {} as never, () => undefined),
+    workerPool: {} as WorkerPool,
+    running: () => [],
+    useNodeTime: false,
+    minResetLockedInterval: 3_600_000,
+    maxResetLockedInterval: 1,
+  });
+  const failures: Error[] = [];
+  events.on("resetLocked:failure", ({ error }) => failures.push(error));
+  const started = once(events, "resetLocked:started");
+  keeper.start();
+  await started;
+  await keeper.stop();
+  expect(failures.map(isSilence)).toEqual([true]);
+  const waiting = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+  await until(async () => (await db.query(waiting)).length === 0, { what: "the server has given up, too" });
+});
+
 test("runTaskListOnce frees stale locks first, so that their jobs are run", async () => {
   const db = await freshDatabase();
   await addLocked(db);
@@ -114,4 +216,20 @@ test("locks of jobs that run for long are made young again, those of others are 
     "select locked_at from graphile_worker._private_job_queues where queue_name = 'old'",
   );
   expect(isYoung(queue)).toBe(true);
+});
+
+test("a run that ends when there is nothing to do frees old locks before it looks for jobs", async () => {
+  const db = await freshDatabase();
+  await addLocked(db);
+  const ran: unknown[] = [];
+  const { logger } = rememberingLogger();
+  await runOnce({
+    connectionString: db.url,
+    logger,
+    noHandleSignals: true,
+    taskList: { t: (_payload, { job }) => void ran.push(job.id) },
+  });
+  const [old, young] = ["1", "2"];
+  expect(ran).toEqual([old]);
+  expect(await db.jobs()).toMatchObject([{ id: young, locked_by: "pool-dead" }]);
 });

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { runOnce } from "../../src/runner/run.ts";
 import type { TaskList } from "../../src/task.ts";
-import { freshDatabase, type JobRow, type TestDatabase } from "../support/database.ts";
+import { freshDatabase, type JobRow, type TestDatabase, testPool } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
 import { recordEvents } from "./kit.ts";
 
@@ -64,6 +64,17 @@ test("a job out of attempts stays with its last error and is not run again", asy
 });
 
 const nullProto = Object.create(null) as unknown;
+const revoked = Proxy.revocable(new Error("gone"), {});
+revoked.revoke();
+const circular: { code: number; self?: unknown } = { code: 42 };
+circular.self = circular;
+function withGetter(property: "message" | "stack" | "cause" | "name"): Error {
+  return Object.defineProperty(new Error("readable"), property, {
+    get: () => {
+      throw new Error(`even the ${property} throws`);
+    },
+  });
+}
 const throwing = {
   get message(): string {
     throw new Error("even the message throws");
@@ -80,7 +91,20 @@ test.each([
   ["null", null, "Non-error thrown: null"],
   ["undefined", undefined, "Non-error thrown: undefined"],
   ["a symbol", Symbol("s"), "Non-error thrown: Symbol(s)"],
-  ["an object that cannot be text", nullProto, "Non-error thrown: object"],
+  ["an object without a prototype", nullProto, "Non-error thrown: {}"],
+  ["an object with properties", { code: 42 }, 'Non-error thrown: {"code":42}'],
+  ["an object that contains itself", circular, 'Non-error thrown: {"code":42,"self":"[circular]"}'],
+  ["a revoked proxy", revoked.proxy, "Non-error thrown: [unreadable]"],
+  ["an error whose message throws", withGetter("message"), "Error whose message cannot be read"],
+  ["an error whose stack throws", withGetter("stack"), "readable"],
+  ["an error whose cause throws", withGetter("cause"), "readable"],
+  ["an error whose name throws", withGetter("name"), "readable"],
+  ["an error whose message is a symbol", Object.assign(new Error("x"), { message: Symbol("s") }), "Symbol(s)"],
+  [
+    "an error with a cause",
+    new Error("fetch failed", { cause: new Error("why") }),
+    "fetch failed\n  cause: Error: why",
+  ],
   ["an object that throws when it is looked at", throwing, expect.any(String)],
   ["a text that PostgreSQL cannot hold", new Error("a\u0000b"), "ab"],
   ["a broken surrogate", new Error("a\ud800b"), "a\ufffdb"],
@@ -89,17 +113,61 @@ test.each([
   async (_name, thrown, expected) => {
     const db = await freshDatabase();
     await db.query("select graphile_worker.add_job('sync'), graphile_worker.add_job('async')");
-    const { left, of } = await drain(db, {
+    const { left, lines, of } = await drain(db, {
       sync: () => {
         throw thrown;
       },
       async: async () => Promise.reject(thrown),
     });
+    expect(of("pool:fatalError")).toEqual([]);
+    expect(lines.filter(({ message }) => message.startsWith("Failed task"))).toHaveLength(2);
     expect(left.map(({ last_error }) => last_error)).toEqual([expected, expected]);
     expect(left.every(({ attempts, locked_by }) => attempts === 1 && locked_by === null)).toBe(true);
     expect(of("job:error").every(({ error }) => error instanceof Error)).toBe(true);
   },
 );
+
+test("the last_error of a huge error keeps its head and its tail and takes 64 kB at most", async () => {
+  const db = await freshDatabase();
+  await db.query("select graphile_worker.add_job('t')");
+  const { left, lines } = await drain(db, {
+    t: () => {
+      throw new Error(`BEGIN${"🐘".repeat(5_000_000)}`, { cause: new Error("END") });
+    },
+  });
+  const [{ last_error }] = left as [JobRow];
+  expect(Buffer.byteLength(last_error!)).toBeLessThanOrEqual(65_536);
+  expect(last_error!.slice(0, 7)).toBe("BEGIN🐘");
+  expect(last_error!.match(/… \([\d,]+ characters cut\) …/g)).toHaveLength(1);
+  expect(last_error!.slice(-22)).toBe("🐘\n  cause: Error: END");
+  expect(lines.every(({ message }) => Buffer.byteLength(message) <= 65_536)).toBe(true);
+});
+
+test("a job that fails inside withPgClient with an error that cannot be looked at returns its connection", async () => {
+  const db = await freshDatabase();
+  const pgPool = testPool(db.url, 2);
+  pgPool.on("connect", (client) => client.on("error", () => undefined));
+  for (let n = 0; n < 4; n++) await db.query("select graphile_worker.add_job('t')");
+  const { logger } = rememberingLogger();
+  await runOnce({
+    pgPool,
+    noHandleSignals: true,
+    logger,
+    taskList: { t: (_payload, { withPgClient }) => withPgClient(() => Promise.reject(revoked.proxy)) },
+  });
+  expect((await db.jobs()).map(({ attempts, locked_by }) => [attempts, locked_by])).toEqual(Array(4).fill([1, null]));
+});
+
+test("the log shows where the items of a batch failed, in the user's own code", async () => {
+  const db = await freshDatabase();
+  await db.query("select graphile_worker.add_job('t', '[1, 2]')");
+  const { lines, left } = await drain(db, {
+    t: (items: number[]) => items.map(async (item) => Promise.reject(new Error(`item ${item}`, { cause: "paper" }))),
+  });
+  const line = lines.find(({ message }) => message.startsWith("Failed task"))!.message;
+  expect(line.match(/error: Error: item \d\n.*outcomes\.test\.ts/g)).toHaveLength(2);
+  expect(left).toMatchObject([{ last_error: "Batch failures:\nitem 1\nitem 2\n  cause: paper\n  cause: paper" }]);
+});
 
 test("a batch job keeps only the items that failed, in their order", async () => {
   const db = await freshDatabase();

@@ -89,6 +89,7 @@ test("a queue that the pool lets go while all its slots are busy is taken up by 
   await other.nth("worker:getJob:empty", 2);
   mine.release(0);
   await theirs.begun(1);
+  await mine.begun(2);
   expect(one.of("job:start")).toHaveLength(2);
 });
 

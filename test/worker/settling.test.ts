@@ -80,10 +80,10 @@ test("a connection that is cut in the middle of a settle changes nothing for the
   const { runner, completed, of } = await startWorker(db, { t: held.task }, { concurrency: 3 });
   for (let n = 0; n < 3; n++) await runner.addJob("t", {}, { queueName: "q" });
   await held.begun(1);
-  // A lock on the row keeps the settle waiting, so that it can be cut.
+  // A lock on the table keeps the settle waiting, so that it can be cut.
   const client = await db.pool.connect();
   await client.query("begin");
-  await client.query("select from graphile_worker._private_jobs where locked_by is not null for update");
+  await client.query("lock table graphile_worker._private_jobs in share mode");
   held.releaseAll();
   await until(
     async () =>

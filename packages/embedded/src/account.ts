@@ -15,14 +15,14 @@ export function isRoot(): boolean {
   return process.geteuid?.() === 0;
 }
 
-/** The account for a new cluster: an unprivileged one for root, our own for everybody else. */
+/** The account for a new cluster: an unprivileged one for root, our own for other users. */
 export async function chooseAccount(): Promise<Account | undefined> {
   if (isRoot()) return findUnprivileged();
   requirePasswdEntry();
   return undefined;
 }
 
-/** The account for a cluster that exists: its owner for root, our own for everybody else. */
+/** The account for a cluster that exists: its owner for root, our own for other users. */
 export async function accountOf(clusterDir: string): Promise<Account | undefined> {
   if (isRoot()) {
     const { uid, gid } = await stat(clusterDir);

@@ -5,7 +5,7 @@ export type EmbeddedErrorCode =
   | "NO_ACCOUNT"
   /** An option has a value that cannot work. */
   | "BAD_OPTION"
-  /** The data folder belongs to somebody else or cannot be written. */
+  /** The data folder belongs to another user or cannot be written. */
   | "DATA_DIR_DENIED"
   /** The data folder was made by another major version of PostgreSQL. */
   | "VERSION_MISMATCH"

@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:net";
 
-/** A loopback port that nobody listened on a moment ago. */
+/** A loopback port that was free a moment ago. */
 export async function findFreePort(): Promise<number> {
   const server = await listen(0);
   const address = server.address();

@@ -50,7 +50,7 @@ async function runInitdb(request: InitRequest, clusterDir: string): Promise<void
     await writeFile(passwordFile, request.password, { mode: 0o600, flag: "wx" });
     if (account !== undefined) await chown(passwordFile, account.uid, account.gid);
     const args = ["--pgdata", clusterDir, "--username", "postgres", "--pwfile", passwordFile];
-    args.push("--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C", "--no-instructions");
+    args.push("--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C");
     if (!request.isDurable) args.push("--no-sync");
     const { exitCode, output } = await runBinary(join(binDir, "initdb"), args, account);
     if (exitCode !== 0) {
@@ -65,7 +65,7 @@ async function runInitdb(request: InitRequest, clusterDir: string): Promise<void
 async function removeDrafts(folder: string, prefix: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!name.startsWith(prefix)) continue;
-    // An initdb that outlived its parent may still be writing there; it harms nobody.
+    // An initdb that outlived its parent may still be writing there; it does no harm.
     await rm(join(folder, name), { recursive: true, force: true }).catch(() => undefined);
   }
 }

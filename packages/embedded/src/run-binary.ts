@@ -26,7 +26,7 @@ export function runBinary(file: string, args: readonly string[], account: Accoun
       });
     }
     child.on("error", reject);
-    // On Windows the server inherits pg_ctl's pipes and would keep them open for good.
+    // On Windows the server inherits pg_ctl's pipes and would keep them open.
     child.on("exit", () => {
       setTimeout(() => {
         child.stdout.destroy();

@@ -1,17 +1,15 @@
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
-import type { AddJobsJobSpec, JobKeyMode, TaskSpec } from "../../job.ts";
-import type { WorkerUtils } from "../../runner/worker-utils.ts";
-import { makeWorkerUtils } from "../../runner/worker-utils.ts";
+import type { AddJobsJobSpec, JobKeyMode, QueueUtils, TaskSpec } from "../../index.ts";
+import { printable } from "../../util/printable.ts";
 import { defineCommand } from "../command.ts";
 import { databaseFlags, jsonFlag, parseMoment } from "../flags.ts";
 import { formatCount } from "../job-table.ts";
-import { quietLogger } from "../open-queue.ts";
 import { parseJobLine } from "../parse-job-line.ts";
-import { resolveOptions } from "../resolve-options.ts";
 import type { Terminal } from "../terminal.ts";
 import { UsageError } from "../usage-error.ts";
+import { withUtils } from "../with-utils.ts";
 
 const modes = ["replace", "preserve-run-at", "unsafe-dedupe", "preserve_run_at", "unsafe_dedupe"] as const;
 
@@ -44,25 +42,29 @@ export const add = defineCommand({
     }
     const payload = await readPayload(args.payload, args["payload-file"]);
     const spec = specOf(args);
-    const { options, connection } = await resolveOptions(args, { logger: quietLogger() });
-    try {
-      const utils = await makeWorkerUtils(options);
-      try {
+    return withUtils(
+      args,
+      async (utils) => {
         if (args.file !== undefined) {
           const count = await addFromFile(utils, args.file, spec.jobKeyMode, terminal);
           return args.json ? terminal.printJson({ added: count }) : terminal.print(`${formatCount(count)} jobs added.`);
         }
         const job = await utils.addJob(args.task!, payload, spec);
-        if (args.json) terminal.printJson(job);
-        else terminal.print(`Job ${job.id} (${job.task_identifier}) ${job.revision > 0 ? "updated" : "added"}.`);
-      } finally {
-        await utils.release();
-      }
-    } finally {
-      await connection.release();
-    }
+        await warnOfNoWorker(utils, job.id, terminal);
+        if (args.json) return terminal.printJson(job);
+        const what = job.revision > 0 ? "updated" : "added";
+        terminal.print(`Job ${job.id} (${printable(job.task_identifier)}) ${what}.`);
+      },
+      { migrate: true },
+    );
   },
 });
+
+/** A job with a misspelt task waits endlessly. */
+async function warnOfNoWorker(utils: QueueUtils, id: string, terminal: Terminal): Promise<void> {
+  const { reasons } = await utils.explainJob(id);
+  for (const reason of reasons) if (reason.kind === "no-worker-for-task") terminal.note(`Warning: ${reason.message}`);
+}
 
 async function readPayload(text: string | undefined, file: string | undefined): Promise<unknown> {
   if (text !== undefined && file !== undefined)
@@ -104,15 +106,14 @@ const batchSize = 5_000;
 
 /** In one transaction, so that a fault in line 999,999 leaves nothing behind. */
 async function addFromFile(
-  utils: WorkerUtils,
+  utils: QueueUtils,
   file: string,
   mode: JobKeyMode | undefined,
   terminal: Terminal,
 ): Promise<number> {
   if (mode === "unsafe_dedupe") throw new UsageError("--job-key-mode unsafe-dedupe works for single jobs only.");
   const input = file === "-" ? process.stdin : createReadStream(file);
-  return utils.withPgClient(async (client) => {
-    const jobs = utils.withTransaction(client);
+  return utils.transaction(async (jobs) => {
     let added = 0;
     let batch: AddJobsJobSpec[] = [];
     const flush = async (): Promise<void> => {
@@ -120,7 +121,6 @@ async function addFromFile(
       batch = [];
       terminal.progress(`${formatCount(added)} jobs…`);
     };
-    await client.query("begin");
     try {
       let number = 0;
       for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
@@ -129,13 +129,9 @@ async function addFromFile(
         if (batch.length >= batchSize) await flush();
       }
       if (batch.length > 0) await flush();
-      await client.query("commit");
-    } catch (error) {
-      await client.query("rollback").catch(() => undefined);
-      throw error;
+      return added;
     } finally {
       terminal.clearProgress();
     }
-    return added;
   });
 }

@@ -1,13 +1,10 @@
-import { checkPayloads, type PayloadReport } from "../../admin/check-payloads.ts";
-import { compileSharedOptions } from "../../runner/compile.ts";
-import { getTasks } from "../../runner/get-tasks.ts";
-import { openDatabase } from "../../runner/open-database.ts";
+import { getTasks, type PayloadReport } from "../../index.ts";
+import { printable } from "../../util/printable.ts";
 import { defineCommand } from "../command.ts";
 import { databaseFlags, jsonFlag, wholeNumber } from "../flags.ts";
 import { formatCount } from "../job-table.ts";
-import { quietLogger } from "../open-queue.ts";
-import { resolveOptions } from "../resolve-options.ts";
 import type { Terminal } from "../terminal.ts";
+import { withUtils } from "../with-utils.ts";
 
 export const check = defineCommand({
   command: "check",
@@ -19,36 +16,28 @@ export const check = defineCommand({
   },
   async run(args, terminal) {
     const limit = wholeNumber("limit", args.limit, 1)!;
-    const { options, connection } = await resolveOptions(args, { logger: quietLogger(), concurrentJobs: 1 });
-    try {
-      const compiled = compileSharedOptions(options);
-      const { tasks } = await getTasks(options, compiled.settings.taskDirectory);
-      const { database, release } = openDatabase(compiled);
-      try {
-        const onProgress = (checked: number): void => terminal.progress(`${formatCount(checked)} jobs checked…`);
-        const report = await checkPayloads(database, tasks, { limit, onProgress });
-        terminal.clearProgress();
-        if (args.json) terminal.printJson(report);
-        else describe(report, terminal);
-        return report.unfit === 0 ? 0 : 1;
-      } finally {
-        await release();
-      }
-    } finally {
-      await connection.release();
-    }
+    const report = await withUtils(args, async (utils, { options }) => {
+      const { tasks } = await getTasks(options);
+      const onProgress = (checked: number): void => terminal.progress(`${formatCount(checked)} jobs checked…`);
+      return utils.checkPayloads(tasks, { limit, onProgress });
+    });
+    terminal.clearProgress();
+    if (args.json) terminal.printJson(report);
+    else describe(report, terminal);
+    return report.unfit === 0 ? 0 : 1;
   },
 });
 
 function describe({ checked, unfit, jobs, unchecked }: PayloadReport, terminal: Terminal): void {
   const { red, green } = terminal.colours;
   for (const { id, task, key, issues } of jobs) {
-    terminal.print(`${red("✗")} job ${id} (${task}${key === null ? "" : `, key '${key}'`})`);
-    for (const { path, message } of issues) terminal.print(`    ${path === "" ? "payload" : path}: ${message}`);
+    terminal.print(`${red("✗")} job ${id} (${printable(`${task}${key === null ? "" : `, key '${key}'`}`)})`);
+    for (const { path, message } of issues)
+      terminal.print(printable(`    ${path === "" ? "payload" : path}: ${message}`));
   }
   if (unfit > jobs.length) terminal.print(`  and ${formatCount(unfit - jobs.length)} more; raise --limit to see them.`);
   for (const { task_identifier, jobs: count } of unchecked) {
-    terminal.note(`Not checked: ${jobsOf(count)} of '${task_identifier}', which has no definition here.`);
+    terminal.note(`Not checked: ${jobsOf(count)} of '${printable(task_identifier)}', which has no definition here.`);
   }
   const verdict = unfit === 0 ? "all fit" : `${formatCount(unfit)} would fail`;
   terminal.print(`${unfit === 0 ? green("✓") : red("✗")} ${jobsOf(checked)} checked: ${verdict}.`);

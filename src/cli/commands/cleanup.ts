@@ -1,48 +1,36 @@
-import { countJobs } from "../../admin/list-jobs.ts";
-import { compileSharedOptions } from "../../runner/compile.ts";
-import { openDatabase } from "../../runner/open-database.ts";
-import { allCleanupTasks, cleanUp, parseCleanupTasks } from "../clean-up.ts";
+import { cleanUp, parseCleanupTasks, usualCleanupTasks } from "../cleanup-tasks.ts";
 import { defineCommand } from "../command.ts";
 import { databaseFlags, jsonFlag, yesFlag } from "../flags.ts";
 import { formatCount } from "../job-table.ts";
-import { quietLogger } from "../open-queue.ts";
-import { resolveOptions } from "../resolve-options.ts";
+import { withUtils } from "../with-utils.ts";
 
 export const cleanup = defineCommand({
   command: "cleanup [tasks..]",
-  describe: "Delete failed jobs, and forget tasks and queues that have none",
+  describe: "Delete permanently failed jobs, and queues (or tasks) without jobs",
   flags: { ...databaseFlags, ...yesFlag, ...jsonFlag },
   positionals: {
     tasks: {
       type: "string",
       array: true,
-      describe: "delete-permanently-failed-jobs, gc-task-identifiers, gc-job-queues; all of them if none is named",
+      describe: "delete-permanently-failed-jobs, gc-job-queues, gc-task-identifiers; the first two if none is named",
     },
   },
-  async run(args, terminal) {
+  run(args, terminal) {
     const named = parseCleanupTasks(args.tasks ?? []);
-    const tasks = named.length > 0 ? named : allCleanupTasks;
-    const { options, connection } = await resolveOptions(args, { logger: quietLogger() });
-    try {
-      const { database, release } = openDatabase(compileSharedOptions(options));
-      try {
-        if (tasks.includes("DELETE_PERMAFAILED_JOBS") && !args.yes) {
-          const failed = await countJobs(database, { state: "failed" });
-          const isMeant = failed === 0 || (await terminal.confirm(`Delete ${formatCount(failed)} failed jobs?`));
-          if (!isMeant) {
-            terminal.note("Nothing was changed.");
-            return 1;
-          }
+    const tasks = named.length > 0 ? named : usualCleanupTasks;
+    return withUtils(args, async (utils, { options }) => {
+      if (tasks.includes("DELETE_PERMAFAILED_JOBS") && !args.yes) {
+        const dead = await utils.countJobs({ state: "dead" });
+        const question = `Delete ${formatCount(dead)} permanently failed job${dead === 1 ? "" : "s"}?`;
+        if (dead > 0 && !(await terminal.confirm(question))) {
+          terminal.note("Nothing was changed.");
+          return 1;
         }
-        await cleanUp(database, tasks, options, terminal);
-        if (args.json) terminal.printJson({ tasks });
-        else terminal.print("Cleaned up.");
-        return 0;
-      } finally {
-        await release();
       }
-    } finally {
-      await connection.release();
-    }
+      await cleanUp(utils, tasks, options, terminal);
+      if (args.json) terminal.printJson({ tasks });
+      else terminal.print("Cleaned up.");
+      return 0;
+    });
   },
 });

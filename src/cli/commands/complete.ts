@@ -1,7 +1,7 @@
 import { actOnJobs } from "../chosen-jobs.ts";
 import { defineCommand } from "../command.ts";
 import { databaseFlags, filterFlags, jsonFlag, yesFlag } from "../flags.ts";
-import { withQueue } from "../open-queue.ts";
+import { withUtils } from "../with-utils.ts";
 
 export const complete = defineCommand({
   command: "complete [ids..]",
@@ -9,7 +9,7 @@ export const complete = defineCommand({
   flags: { ...databaseFlags, ...filterFlags, ...yesFlag, ...jsonFlag },
   positionals: { ids: { type: "string", array: true, describe: "Ids of jobs; or give a filter" } },
   run: (args, terminal) =>
-    withQueue(args, (queue) =>
-      actOnJobs(queue, args, { verb: "Complete", done: "completed", act: (ids) => queue.completeJobs(ids) }, terminal),
+    withUtils(args, (utils) =>
+      actOnJobs(utils, args, { verb: "Complete", done: "completed", act: (ids) => utils.completeJobs(ids) }, terminal),
     ),
 });

@@ -1,18 +1,12 @@
-import { readFile } from "node:fs/promises";
-import { resolve } from "node:path";
-import { cron as cronTools } from "../../cron/cron.ts";
-import type { ParsedCronItem } from "../../cron/cron-item.ts";
-import { parseCrontab } from "../../cron/parse-crontab.ts";
-import { readKnownCrontabs } from "../../db/statements/read-known-crontabs.ts";
-import { compileSharedOptions } from "../../runner/compile.ts";
-import { findCronItems } from "../../runner/cron-items.ts";
+import { access } from "node:fs/promises";
+import { cron as cronTools, getCronItems, type WatchedCronItems } from "../../index.ts";
 import { defineCommand } from "../command.ts";
 import { databaseFlags, jsonFlag, wholeNumber } from "../flags.ts";
 import { formatMoment } from "../job-table.ts";
-import { quietLogger, withQueue } from "../open-queue.ts";
 import { resolvePresetOnly } from "../resolve-options.ts";
 import { formatTable } from "../table.ts";
 import { UsageError } from "../usage-error.ts";
+import { quietLogger, withUtils } from "../with-utils.ts";
 
 const actions = ["list", "next", "check"] as const;
 
@@ -32,50 +26,56 @@ export const cron = defineCommand({
   async run(args, terminal) {
     const file = args.file ?? args.crontab;
     if (args.action === "list") {
-      const rows = await withQueue(args, (queue) => queue.database.run(readKnownCrontabs, undefined));
+      const rows = await withUtils(args, (utils) => utils.listCrontabs());
       if (args.json) return terminal.printJson(rows);
       if (rows.length === 0) return terminal.note("No recurring job has been scheduled yet.");
       return terminal.print(
-        formatTable(rows, [
-          { title: "ENTRY", text: (row) => row.identifier, maxWidth: 40 },
-          { title: "KNOWN SINCE", text: (row) => row.known_since.toISOString() },
-          { title: "LAST RUN", text: (row) => formatMoment(row.last_execution) || "never" },
-        ]),
+        formatTable(
+          rows,
+          [
+            { title: "ENTRY", text: (row) => row.identifier, maxWidth: 40, minWidth: 12 },
+            { title: "KNOWN SINCE", text: (row) => row.known_since.toISOString() },
+            { title: "LAST RUN", text: (row) => formatMoment(row.last_execution) || "never" },
+          ],
+          terminal.width,
+        ),
       );
     }
-    const items = file === undefined ? await findItems(args.config) : await readItems(file);
+    const found = await readCronItems(args.config, file);
     if (args.action === "check") {
+      const { items } = found;
       if (args.json) return terminal.printJson(items.map(({ identifier, task }) => ({ identifier, task })));
       return terminal.print(
         `${file ?? "The crontab"} is fine: ${items.length} ${items.length === 1 ? "entry" : "entries"}.`,
       );
     }
-    const runs = nextRuns(items, wholeNumber("count", args.count, 1) ?? 1);
+    const runs = nextRuns(found, wholeNumber("count", args.count, 1) ?? 1);
     if (args.json) return terminal.printJson(runs);
     if (runs.length === 0) return terminal.note("There are no recurring jobs.");
     terminal.print(
-      formatTable(runs, [
-        { title: "AT", text: (run) => run.at.toISOString() },
-        { title: "LOCAL TIME", text: (run) => `${run.localTime} ${run.timeZone}` },
-        { title: "ENTRY", text: (run) => run.identifier, maxWidth: 40 },
-        { title: "TASK", text: (run) => run.task, maxWidth: 40 },
-      ]),
+      formatTable(
+        runs,
+        [
+          { title: "AT", text: (run) => run.at.toISOString(), drop: 1 },
+          { title: "LOCAL TIME", text: (run) => `${run.localTime} ${run.timeZone}` },
+          { title: "ENTRY", text: (run) => run.identifier, maxWidth: 40, minWidth: 10 },
+          { title: "TASK", text: (run) => run.task, maxWidth: 40, minWidth: 10, drop: 2 },
+        ],
+        terminal.width,
+      ),
     );
   },
 });
 
-async function readItems(file: string): Promise<ParsedCronItem[]> {
-  const text = await readFile(resolve(file), "utf8").catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(
-      error.code === "ENOENT" ? `There is no file '${file}'.` : `Could not read '${file}': ${error.message}`,
-    );
-  });
-  return parseCrontab(text, { file });
-}
-
-async function findItems(config: string | undefined): Promise<ParsedCronItem[]> {
-  const preset = await resolvePresetOnly(config);
-  return findCronItems(compileSharedOptions({ preset, logger: quietLogger() }));
+/** The crontab that was named, or all recurring jobs of the config file. */
+async function readCronItems(config: string | undefined, file: string | undefined): Promise<WatchedCronItems> {
+  if (file !== undefined) {
+    await access(file).catch(() => {
+      throw new UsageError(`There is no file '${file}'.`);
+    });
+  }
+  const options = { preset: await resolvePresetOnly(config), logger: quietLogger() };
+  return file === undefined ? getCronItems(options) : getCronItems(options, file);
 }
 
 interface NextRun {
@@ -86,9 +86,9 @@ interface NextRun {
   readonly task: string;
 }
 
-function nextRuns(items: readonly ParsedCronItem[], count: number): NextRun[] {
+function nextRuns({ items, timeZone: zone }: WatchedCronItems, count: number): NextRun[] {
   const runs = items.flatMap((item) =>
-    cronTools.next(item, new Date(), count).map(({ at, localTime, timeZone }) => ({
+    cronTools.next(item, new Date(), count, zone).map(({ at, localTime, timeZone }) => ({
       at,
       localTime,
       timeZone,

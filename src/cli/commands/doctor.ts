@@ -1,14 +1,15 @@
-import type { CheckUp } from "../../admin/doctor.ts";
+import type { CheckUp } from "../../index.ts";
+import { printable } from "../../util/printable.ts";
 import { defineCommand } from "../command.ts";
 import { databaseFlags, jsonFlag } from "../flags.ts";
-import { withQueue } from "../open-queue.ts";
+import { withUtils } from "../with-utils.ts";
 
 export const doctor = defineCommand({
   command: "doctor",
   describe: "Check whether the database is fit for the work",
   flags: { ...databaseFlags, ...jsonFlag },
   async run(args, terminal) {
-    const checkUps = await withQueue(args, (queue) => queue.examineHealth());
+    const checkUps = await withUtils(args, (utils) => utils.examineHealth());
     const { green, yellow, red } = terminal.colours;
     const marks: Record<CheckUp["status"], string> = {
       ok: green("ok     "),
@@ -18,7 +19,7 @@ export const doctor = defineCommand({
     if (args.json) terminal.printJson(checkUps);
     else
       for (const { name, status, message } of checkUps)
-        terminal.print(`${marks[status]}  ${name.padEnd(20)} ${message}`);
+        terminal.print(`${marks[status]}  ${name.padEnd(20)} ${printable(message)}`);
     return checkUps.some(({ status }) => status === "problem") ? 1 : 0;
   },
 });

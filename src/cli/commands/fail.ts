@@ -1,11 +1,11 @@
 import { actOnJobs } from "../chosen-jobs.ts";
 import { defineCommand } from "../command.ts";
 import { databaseFlags, filterFlags, jsonFlag, yesFlag } from "../flags.ts";
-import { withQueue } from "../open-queue.ts";
+import { withUtils } from "../with-utils.ts";
 
 export const fail = defineCommand({
   command: "fail [ids..]",
-  describe: "Mark jobs as failed for good",
+  describe: "Fail jobs permanently",
   flags: {
     ...databaseFlags,
     ...filterFlags,
@@ -15,11 +15,11 @@ export const fail = defineCommand({
   },
   positionals: { ids: { type: "string", array: true, describe: "Ids of jobs; or give a filter" } },
   run: (args, terminal) =>
-    withQueue(args, (queue) =>
+    withUtils(args, (utils) =>
       actOnJobs(
-        queue,
+        utils,
         args,
-        { verb: "Fail", done: "failed", act: (ids) => queue.permanentlyFailJobs(ids, args.reason) },
+        { verb: "Fail", done: "failed", act: (ids) => utils.permanentlyFailJobs(ids, args.reason) },
         terminal,
       ),
     ),

@@ -1,6 +1,6 @@
 import { defineCommand } from "../command.ts";
 import { databaseFlags, jsonFlag, yesFlag } from "../flags.ts";
-import { withQueue } from "../open-queue.ts";
+import { withUtils } from "../with-utils.ts";
 
 export const forceUnlock = defineCommand({
   command: "force-unlock <workers..>",
@@ -10,15 +10,15 @@ export const forceUnlock = defineCommand({
     workers: { type: "string", array: true, demandOption: true, describe: "Ids as 'hathi workers' lists them" },
   },
   run: (args, terminal) =>
-    withQueue(args, async (queue) => {
+    withUtils(args, async (utils) => {
       const ids = args.workers.map(String);
-      const held = (await queue.listWorkers()).filter((worker) => ids.includes(worker.id));
+      const held = (await utils.listWorkers()).filter((worker) => ids.includes(worker.id));
       const alive = held.filter((worker) => worker.life === "alive");
       if (alive.length > 0 && !args.yes) {
-        const question = `${alive.map(({ id }) => id).join(", ")} gives signs of life: its jobs would run twice. Unlock all the same?`;
+        const question = `${alive.map(({ id }) => id).join(", ")} sends heartbeats: its jobs would run twice. Unlock anyway?`;
         if (!(await terminal.confirm(question))) return 1;
       }
-      await queue.forceUnlockWorkers(ids);
+      await utils.forceUnlockWorkers(ids);
       const jobs = held.reduce((sum, worker) => sum + worker.jobs, 0);
       const queues = held.reduce((sum, worker) => sum + worker.queues, 0);
       if (args.json) terminal.printJson({ workers: ids, jobs, queues });

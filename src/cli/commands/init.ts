@@ -1,7 +1,10 @@
 import { access, appendFile, mkdir, readFile, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { defineCommand } from "../command.ts";
 import { jsonFlag } from "../flags.ts";
+import { type Language, scaffoldFiles } from "../scaffold.ts";
+import type { Terminal } from "../terminal.ts";
 import { UsageError } from "../usage-error.ts";
 
 export const init = defineCommand({
@@ -9,12 +12,16 @@ export const init = defineCommand({
   describe: "Write a first task, a crontab and a config into this folder",
   flags: {
     ...jsonFlag,
-    ts: { type: "boolean", describe: "Write TypeScript (default: if there is a tsconfig.json)" },
+    ts: {
+      type: "boolean",
+      default: false,
+      describe: "Write TypeScript (default: if there is a tsconfig.json, or you say so)",
+    },
+    js: { type: "boolean", default: false, describe: "Write JavaScript" },
   },
   async run(args, terminal) {
     const folder = process.cwd();
-    const isTypeScript = args.ts ?? (await exists(join(folder, "tsconfig.json")));
-    const files = isTypeScript ? typescriptFiles : javascriptFiles;
+    const files = scaffoldFiles(await chooseLanguage(args, folder, terminal));
     for (const name of Object.keys(files)) {
       if (await exists(join(folder, name))) throw new UsageError(`'${name}' is already there; nothing was written.`);
     }
@@ -22,21 +29,46 @@ export const init = defineCommand({
       await mkdir(dirname(join(folder, name)), { recursive: true });
       await writeFile(join(folder, name), text);
     }
-    await ignoreDataFolder(folder);
-    if (args.json) return terminal.printJson({ files: Object.keys(files) });
-    for (const name of Object.keys(files)) terminal.print(`wrote ${name}`);
+    const isIgnored = await ignoreDataFolder(folder);
+    const written = [...Object.keys(files), ...(isIgnored ? [".gitignore"] : [])];
+    if (args.json) terminal.printJson({ files: written });
+    else for (const name of written) terminal.print(`wrote ${name}${name === ".gitignore" ? " (.hathi/)" : ""}`);
+    if (!isInstalled(folder)) terminal.note("\nThe files need the package: npm install hathi");
+    if (args.json) return;
     terminal.print(
       "\nStart a worker with 'npx hathi', and in another terminal: npx hathi add hello --payload '{\"name\":\"world\"}'",
     );
   },
 });
 
-/** The embedded database of this folder is nobody else's business. */
-async function ignoreDataFolder(folder: string): Promise<void> {
+async function chooseLanguage(
+  { ts, js, json }: { ts: boolean; js: boolean; json: boolean },
+  folder: string,
+  terminal: Terminal,
+): Promise<Language> {
+  if (ts && js) throw new UsageError("Give either --ts or --js, not both.");
+  if (ts || js) return ts ? "ts" : "js";
+  if (await exists(join(folder, "tsconfig.json"))) return "ts";
+  if (json || !process.stdin.isTTY || !process.stdout.isTTY) return "js";
+  return (await terminal.confirm("Write TypeScript? Without it you get JavaScript.")) ? "ts" : "js";
+}
+
+/** Keeps the embedded database of this folder out of Git. Returns whether something had to be written. */
+async function ignoreDataFolder(folder: string): Promise<boolean> {
   const file = join(folder, ".gitignore");
   const text = await readFile(file, "utf8").catch(() => "");
-  if (text.split("\n").some((line) => /^\/?\.hathi\/?$/.test(line.trim()))) return;
+  if (text.split("\n").some((line) => /^\/?\.hathi\/?$/.test(line.trim()))) return false;
   await appendFile(file, `${text === "" || text.endsWith("\n") ? "" : "\n"}.hathi/\n`);
+  return true;
+}
+
+function isInstalled(folder: string): boolean {
+  try {
+    createRequire(join(folder, "package.json")).resolve("hathi");
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function exists(path: string): Promise<boolean> {
@@ -45,58 +77,3 @@ async function exists(path: string): Promise<boolean> {
     () => false,
   );
 }
-
-const crontab = `# minute hour day month weekday  task  ?options  {payload}   (times are UTC)
-# Every five minutes; runs that were missed in the last hour are made up for:
-*/5 * * * *  hello  ?fill=1h  { name: "crontab" }
-`;
-
-const config = (
-  typed: boolean,
-): string => `${typed ? 'import type {} from "hathi";\n\n' : ""}${typed ? "" : "/** @type {import('hathi').WorkerPreset} */\n"}const preset${typed ? ": GraphileConfig.Preset" : ""} = {
-  worker: {
-    // connectionString: process.env.DATABASE_URL,
-    concurrentJobs: 10,
-    // Jobs of a worker that died are given to another one.
-    recovery: true,
-  },
-};
-
-export default preset;
-`;
-
-const javascriptFiles: Record<string, string> = {
-  "tasks/hello.mjs": `/** Does the work of all jobs called "hello". If it throws, the job is tried again later. */
-export default async function hello(payload, helpers) {
-  const { name = "world" } = payload;
-  helpers.logger.info(\`Hello, \${name}!\`);
-}
-`,
-  crontab,
-  "hathi.config.mjs": config(false).replace(
-    "/** @type {import('hathi').WorkerPreset} */",
-    "/** @type {GraphileConfig.Preset} */",
-  ),
-};
-
-const typescriptFiles: Record<string, string> = {
-  "tasks/hello.ts": `import type { Task } from "hathi";
-
-declare global {
-  namespace GraphileWorker {
-    interface Tasks {
-      hello: { name?: string };
-    }
-  }
-}
-
-/** Does the work of all jobs called "hello". If it throws, the job is tried again later. */
-const hello: Task<"hello"> = async ({ name = "world" }, helpers) => {
-  helpers.logger.info(\`Hello, \${name}!\`);
-};
-
-export default hello;
-`,
-  crontab,
-  "hathi.config.ts": config(true),
-};

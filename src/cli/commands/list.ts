@@ -2,7 +2,7 @@ import { filterOf } from "../chosen-jobs.ts";
 import { defineCommand } from "../command.ts";
 import { databaseFlags, filterFlags, jsonFlag, wholeNumber } from "../flags.ts";
 import { formatJobs } from "../job-table.ts";
-import { withQueue } from "../open-queue.ts";
+import { withUtils } from "../with-utils.ts";
 
 export const list = defineCommand({
   command: "list",
@@ -20,7 +20,7 @@ export const list = defineCommand({
   },
   async run(args, terminal) {
     const limit = wholeNumber("limit", args.limit, 1);
-    const page = await withQueue(args, (queue) => queue.listJobs({ ...filterOf(args), limit, before: args.before }));
+    const page = await withUtils(args, (utils) => utils.listJobs(filterOf(args), { limit, after: args.before }));
     if (args.json) return terminal.printJson(page);
     if (page.jobs.length === 0) return terminal.note("No job matches.");
     terminal.print(formatJobs(page.jobs, terminal));

@@ -1,11 +1,7 @@
-import { describeMigration } from "../../db/migrate.ts";
-import { compileSharedOptions } from "../../runner/compile.ts";
-import { openDatabase } from "../../runner/open-database.ts";
-import { runMigrations } from "../../runner/run-migrations.ts";
+import { SchemaTooOldError } from "../../index.ts";
 import { defineCommand } from "../command.ts";
 import { databaseFlags, jsonFlag } from "../flags.ts";
-import { quietLogger } from "../open-queue.ts";
-import { resolveOptions } from "../resolve-options.ts";
+import { quietLogger, withUtils } from "../with-utils.ts";
 
 export const migrate = defineCommand({
   command: "migrate",
@@ -15,24 +11,34 @@ export const migrate = defineCommand({
     ...jsonFlag,
     "dry-run": { type: "boolean", default: false, describe: "Print the SQL, change nothing" },
   },
-  async run(args, terminal) {
-    const { options, connection } = await resolveOptions(args, { logger: quietLogger() });
-    try {
-      const compiled = compileSharedOptions(options);
-      const { database, release } = openDatabase(compiled);
-      const schema = compiled.settings.schema;
-      try {
-        const sql = await database.withPgClient((client) => describeMigration({ client, schema }));
-        if (!args["dry-run"]) await runMigrations(options);
-        if (args.json) return terminal.printJson({ schema, isUpToDate: sql === "", ...(args["dry-run"] && { sql }) });
-        if (args["dry-run"])
-          return sql === "" ? terminal.note(`Schema '${schema}' is up to date.`) : terminal.print(sql);
-        terminal.print(sql === "" ? `Schema '${schema}' was up to date.` : `Schema '${schema}' is now up to date.`);
-      } finally {
-        await release();
-      }
-    } finally {
-      await connection.release();
-    }
+  run(args, terminal) {
+    const dryRun = args["dry-run"];
+    // What the migration does and waits for goes to stderr, so that stdout carries nothing but the answer.
+    const logger = quietLogger((message) => terminal.note(message));
+    return withUtils(
+      args,
+      async (utils, { connection }) => {
+        const { schema } = utils;
+        try {
+          const sql = await utils.planMigration();
+          if (!dryRun) await utils.migrate();
+          if (args.json) return terminal.printJson({ schema, isUpToDate: sql === "", ...(dryRun && { sql }) });
+          if (dryRun) return sql === "" ? terminal.note(`Schema '${schema}' is up to date.`) : terminal.print(sql);
+          terminal.print(sql === "" ? `Schema '${schema}' was up to date.` : `Schema '${schema}' is now up to date.`);
+        } catch (error) {
+          const url = connection.connectionString;
+          if (error instanceof SchemaTooOldError && url !== undefined && url !== process.env.DATABASE_URL) {
+            const command = `${error.command} --connection '${withoutPassword(url).replaceAll("'", "'\\''")}'`;
+            terminal.note(`For this database (set PGPASSWORD if it needs one): ${command}`);
+          }
+          throw error;
+        }
+      },
+      { logger },
+    );
   },
 });
+
+function withoutPassword(url: string): string {
+  return url.replace(/(\/\/[^/:@]*):[^/@]*@/, "$1@");
+}

@@ -1,9 +1,9 @@
-import type { RescheduleOptions } from "../../admin/reschedule-options.ts";
+import type { RescheduleOptions } from "../../index.ts";
 import { actOnJobs } from "../chosen-jobs.ts";
 import { defineCommand } from "../command.ts";
 import { databaseFlags, filterFlags, jsonFlag, parseMoment, yesFlag } from "../flags.ts";
-import { withQueue } from "../open-queue.ts";
 import { UsageError } from "../usage-error.ts";
+import { withUtils } from "../with-utils.ts";
 
 export const reschedule = defineCommand({
   command: "reschedule [ids..]",
@@ -26,8 +26,8 @@ export const reschedule = defineCommand({
       verb: "Reschedule",
       done: "rescheduled",
     };
-    return withQueue(args, (queue) =>
-      actOnJobs(queue, args, { ...action, act: (ids) => queue.rescheduleJobs(ids, options) }, terminal),
+    return withUtils(args, (utils) =>
+      actOnJobs(utils, args, { ...action, act: (ids) => utils.rescheduleJobs(ids, options) }, terminal),
     );
   },
 });
@@ -42,7 +42,7 @@ function changesOf(args: {
   const { now, "run-at": runAt, priority, attempts, "max-attempts": maxAttempts } = args;
   if (now && runAt !== undefined) throw new UsageError("Give either --now or --run-at, not both.");
   const options: RescheduleOptions = {
-    ...(now && { runAt: new Date() }),
+    ...(now && { runAt: "now" }),
     ...(runAt !== undefined && { runAt: parseMoment("run-at", runAt, 1) }),
     ...(priority !== undefined && { priority }),
     ...(attempts !== undefined && { attempts }),

@@ -1,20 +1,26 @@
 import { access } from "node:fs/promises";
 import { resolve } from "node:path";
-import { Logger } from "../../logger.ts";
-import { compileSharedOptions } from "../../runner/compile.ts";
-import { findCronItems } from "../../runner/cron-items.ts";
-import { openDatabase } from "../../runner/open-database.ts";
-import { runOnce, run as runWorker } from "../../runner/run.ts";
-import { runMigrations } from "../../runner/run-migrations.ts";
-import { runWatching } from "../../runner/run-watching.ts";
-import { cleanUp, parseCleanupTasks } from "../clean-up.ts";
+import {
+  getCronItems,
+  Logger,
+  makeLogFactory,
+  makeWorkerUtils,
+  runMigrations,
+  runOnce,
+  runWatching,
+  run as runWorker,
+} from "../../index.ts";
+import { type Metrics, type MetricsServer, makeMetrics, serveMetrics } from "../../metrics/index.ts";
+import { cleanUp, parseCleanupTasks } from "../cleanup-tasks.ts";
 import { defineCommand } from "../command.ts";
+import { deferToWorker } from "../defer-signals.ts";
 import { databaseFlags, wholeNumber } from "../flags.ts";
-import { logFormats, makeLogFactory } from "../log-factory.ts";
 import { type ResolvedOptions, resolveOptions } from "../resolve-options.ts";
-import { deferToWorker } from "../signals.ts";
 import type { Terminal } from "../terminal.ts";
 import { UsageError } from "../usage-error.ts";
+
+/** As many as the library takes; said here in the words of the flag. */
+const mostJobs = 100_000;
 
 const flags = {
   ...databaseFlags,
@@ -50,8 +56,23 @@ const flags = {
     requiresArg: true,
     describe: "Clean up, then exit: a comma list of GC_TASK_IDENTIFIERS, GC_JOB_QUEUES, DELETE_PERMAFAILED_JOBS",
   },
+  "metrics-port": {
+    type: "number",
+    requiresArg: true,
+    describe: "Serve /metrics for Prometheus, /livez and /readyz on this port",
+  },
+  "metrics-host": {
+    type: "string",
+    requiresArg: true,
+    describe: "The address to serve them on (default: 127.0.0.1, this machine only)",
+  },
+  "log-payloads": {
+    type: "boolean",
+    default: false,
+    describe: "Write the payloads of jobs into JSON logs; they may contain secrets",
+  },
   "log-format": {
-    choices: logFormats,
+    choices: ["text", "json", "auto"],
     requiresArg: true,
     describe: "text, json (one object per line), or auto (json where there is no terminal)",
   },
@@ -67,34 +88,44 @@ export const run = defineCommand({
       throw new UsageError("--watch needs a worker that keeps running.");
     const cleanupTasks = args.cleanup && parseCleanupTasks(args.cleanup);
     const logger = new Logger(makeLogFactory(args["log-format"] ?? "text"));
-    const settings = { ...(await workerOptionsOf(args)), ...(args["log-format"] !== undefined && { logger }) };
+    const metrics = metricsOf(args);
+    const settings = {
+      ...(await workerOptionsOf(args)),
+      ...(args["log-format"] !== undefined && { logger }),
+      ...(metrics && { metrics }),
+    };
     const resolved = await resolveOptions(args, settings, { logger });
     const signals = deferToWorker(() => resolved.connection.release());
     try {
-      announce(resolved, terminal);
+      announce(resolved, terminal, logger, args["log-format"] ?? "text");
       const { options } = resolved;
       if (args["schema-only"]) {
         await runMigrations(options);
         return terminal.print("Schema updated");
       }
       if (cleanupTasks) {
-        const { database, release } = openDatabase(compileSharedOptions(options));
+        const utils = await makeWorkerUtils(options, { migrate: false });
         try {
-          await cleanUp(database, cleanupTasks, options, terminal);
+          await cleanUp(utils, cleanupTasks, options, terminal);
         } finally {
-          await release();
+          await utils.release();
         }
         return terminal.print("Cleaned up");
       }
       if (args.once) {
         // Nothing recurs here, but a crontab with mistakes is better found now than by the next worker.
-        await findCronItems(compileSharedOptions(options));
+        await getCronItems(options);
         signals.handOver();
         await runOnce(options);
       } else {
-        const runner = await (args.watch ? runWatching : runWorker)(options);
-        signals.handOver();
-        await runner.promise;
+        const server = metrics && (await startServer(metrics, args, logger));
+        try {
+          const runner = await (args.watch ? runWatching : runWorker)(options);
+          signals.handOver();
+          await runner.promise;
+        } finally {
+          await server?.close();
+        }
       }
       return Number(process.exitCode ?? 0);
     } finally {
@@ -103,11 +134,38 @@ export const run = defineCommand({
   },
 });
 
-function announce({ connection, options }: ResolvedOptions, terminal: Terminal): void {
-  if (!connection.isEmbedded) return;
-  terminal.note(
-    `No database is configured: using an embedded PostgreSQL with its data in ./.hathi; psql "${options.preset.worker?.connectionString}"`,
-  );
+function announce({ connection }: ResolvedOptions, terminal: Terminal, logger: Logger, format: string): void {
+  if (connection.isEmbedded) {
+    terminal.note(
+      `No database is configured: using an embedded PostgreSQL with its data in ./.hathi; psql "${connection.connectionString}"`,
+    );
+  } else if (format === "text") {
+    terminal.note(`Using ${connection.description}.`);
+  } else {
+    logger.info(`Using ${connection.description}.`);
+  }
+}
+
+interface MetricsArgs {
+  readonly once: boolean;
+  readonly "schema-only": boolean;
+  readonly "metrics-port": number | undefined;
+  readonly "metrics-host": string | undefined;
+}
+
+function metricsOf(args: MetricsArgs): Metrics | undefined {
+  const port = wholeNumber("metrics-port", args["metrics-port"], 0, 65_535);
+  if (port === undefined && args["metrics-host"] !== undefined)
+    throw new UsageError("--metrics-host needs --metrics-port.");
+  if (port === undefined) return undefined;
+  if (args.once || args["schema-only"]) throw new UsageError("--metrics-port needs a worker that keeps running.");
+  return makeMetrics();
+}
+
+async function startServer(metrics: Metrics, args: MetricsArgs, logger: Logger): Promise<MetricsServer> {
+  const server = await serveMetrics(metrics, { port: args["metrics-port"]!, host: args["metrics-host"] });
+  logger.info(`Serving /metrics, /livez and /readyz at ${server.url}`);
+  return server;
 }
 
 /** Only what was said: a flag that was not given must not override the config file. */
@@ -117,8 +175,9 @@ async function workerOptionsOf(args: {
   "poll-interval": number | undefined;
   "no-prepared-statements": boolean;
   crontab: string | undefined;
+  "log-payloads": boolean;
 }): Promise<GraphileConfig.WorkerOptions> {
-  const concurrentJobs = wholeNumber("jobs", args.jobs, 1);
+  const concurrentJobs = wholeNumber("jobs", args.jobs, 1, mostJobs);
   const maxPoolSize = wholeNumber("max-pool-size", args["max-pool-size"], 1);
   const pollInterval = wholeNumber("poll-interval", args["poll-interval"], 1);
   const crontabFile = args.crontab === undefined ? undefined : resolve(args.crontab);
@@ -133,5 +192,6 @@ async function workerOptionsOf(args: {
     ...(pollInterval !== undefined && { pollInterval }),
     ...(args["no-prepared-statements"] && { preparedStatements: false }),
     ...(crontabFile !== undefined && { crontabFile }),
+    ...(args["log-payloads"] && { logPayloads: true }),
   };
 }

@@ -1,10 +1,12 @@
-import type { ShownJob } from "../../admin/list-jobs.ts";
+import { describePause, type FinishedJob, type PresentJob } from "../../index.ts";
+import { printable, printableLines } from "../../util/printable.ts";
 import { defineCommand } from "../command.ts";
 import { databaseFlags, jsonFlag } from "../flags.ts";
+import { formatHistory } from "../history-table.ts";
 import { formatMoment, paintState } from "../job-table.ts";
-import { withQueue } from "../open-queue.ts";
 import type { Terminal } from "../terminal.ts";
 import { UsageError } from "../usage-error.ts";
+import { withUtils } from "../with-utils.ts";
 
 export const show = defineCommand({
   command: "show <id>",
@@ -12,35 +14,71 @@ export const show = defineCommand({
   flags: { ...databaseFlags, ...jsonFlag },
   positionals: { id: { type: "string", demandOption: true, describe: "The job's id" } },
   async run(args, terminal) {
-    const job = await withQueue(args, (queue) => queue.getJob(args.id));
-    if (!job) throw new UsageError(`There is no job ${args.id}: it was completed, removed, or never added.`);
+    const job = await withUtils(args, (utils) => utils.getJob(args.id));
+    if (!job)
+      throw new UsageError(
+        `There is no job ${args.id}: it was completed (and history is off or has expired), cancelled, removed, or never added. To see which: hathi why ${args.id}`,
+      );
     if (args.json) terminal.printJson(job);
-    else terminal.print(describeJob(job, terminal));
+    else {
+      terminal.print(layOut(job.state === "finished" ? finishedLines(job) : presentLines(job), terminal));
+      if (job.history.length > 0) terminal.print(`\n${formatHistory(job.history, terminal)}`);
+    }
   },
 });
 
-function describeJob(job: ShownJob, { colours }: Terminal): string {
-  const moment = (date: Date | null): string => (date ? `${date.toISOString()} (${formatMoment(date)})` : "");
-  const lines: [string, string | null][] = [
+type Lines = [string, string | null][];
+
+const moment = (date: Date | null): string => (date ? `${date.toISOString()} (${formatMoment(date)})` : "");
+
+/** A job that is gone. */
+function finishedLines(job: FinishedJob): Lines {
+  return [
     ["id", job.id],
-    ["state", paintState(job.state, colours)],
+    ["state", `finished (${job.outcome})`],
     ["task", job.task_identifier],
     ["queue", job.queue_name],
     ["key", job.key],
+    ["finished", moment(job.finished_at)],
+    ["result", job.result === null ? null : JSON.stringify(job.result, null, 2)],
+    ["payload", job.payload === null ? null : JSON.stringify(job.payload, null, 2)],
+  ];
+}
+
+function presentLines(job: PresentJob): Lines {
+  return [
+    ["id", job.id],
+    ["state", job.state],
+    ["task", job.task_identifier],
+    ["queue", job.queue_name],
+    ["paused", job.pause && describePause(job.pause)],
+    ["key", job.key],
     ["priority", String(job.priority)],
     ["attempts", `${job.attempts} of ${job.max_attempts}`],
-    ["run at", moment(job.run_at)],
+    ["snoozed", job.snoozes > 0 ? `${job.snoozes} times` : null],
+    ["run at", job.state === "dead" ? job.run_at.toISOString() : moment(job.run_at)],
     ["added", moment(job.created_at)],
     ["changed", moment(job.updated_at)],
     ["revision", String(job.revision)],
     ["flags", job.flags && Object.keys(job.flags).join(", ")],
     ["locked by", job.locked_by],
     ["locked at", moment(job.locked_at)],
+    ["cancelled", moment(job.cancelled_at)],
     ["last error", job.last_error],
     ["payload", JSON.stringify(job.payload, null, 2)],
   ];
+}
+
+function layOut(lines: Lines, { colours }: Terminal): string {
   return lines
     .filter(([, value]) => value)
-    .map(([name, value]) => `${colours.dim(`${name}:`.padEnd(12))}${value!.replaceAll("\n", `\n${" ".repeat(12)}`)}`)
+    .map(([name, value]) => `${colours.dim(`${name}:`.padEnd(12))}${describeValue(name, value!, colours)}`)
     .join("\n");
+}
+
+/** Only an error and a payload may have several lines, which stay in their column. */
+function describeValue(name: string, value: string, colours: Terminal["colours"]): string {
+  if (name === "state") return paintState(value, colours);
+  if (!["last error", "payload", "result"].includes(name)) return printable(value);
+  return printableLines(value).replaceAll("\n", `\n${" ".repeat(12)}`);
 }

@@ -1,16 +1,14 @@
-import { describeSweep } from "../../recovery/describe-sweep.ts";
-import { compileSharedOptions } from "../../runner/compile.ts";
-import { openDatabase } from "../../runner/open-database.ts";
-import { makeWorkerSweeper } from "../../runner/worker-sweeper.ts";
+import { describeSweep, type SweepResult } from "../../index.ts";
+import { printable } from "../../util/printable.ts";
 import { defineCommand } from "../command.ts";
 import { databaseFlags, jsonFlag, parseSpan } from "../flags.ts";
-import { quietLogger } from "../open-queue.ts";
-import { resolveOptions } from "../resolve-options.ts";
 import { formatTable } from "../table.ts";
+import type { Terminal } from "../terminal.ts";
+import { withUtils } from "../with-utils.ts";
 
 export const sweep = defineCommand({
   command: ["sweep", "sweep-stale-workers"],
-  describe: "Take back the jobs of workers that died",
+  describe: "Recover the jobs of dead workers",
   flags: {
     ...databaseFlags,
     ...jsonFlag,
@@ -22,51 +20,47 @@ export const sweep = defineCommand({
     "sweep-threshold": {
       type: "string",
       requiresArg: true,
-      describe: "Without a sign of life for this long a worker is dead (default: the config's, or 5m)",
+      describe: "A worker without a heartbeat for this long is dead (default: the config's, or 5m)",
     },
     "recovery-delay": {
       type: "string",
       requiresArg: true,
-      describe: "How long the jobs rest before they run again (default: the config's, or 30s)",
+      describe: "How long recovered jobs wait before they run again (default: the config's, or 30s)",
     },
   },
   async run(args, terminal) {
     const dryRun = args["dry-run"];
     const threshold = args["sweep-threshold"];
     const delay = args["recovery-delay"];
-    const sweepOptions = {
+    const options = {
       dryRun,
       ...(threshold !== undefined && { sweepThreshold: parseSpan("sweep-threshold", threshold) }),
       ...(delay !== undefined && { recoveryDelay: parseSpan("recovery-delay", delay) }),
     };
-    const { options, connection } = await resolveOptions(args, { logger: quietLogger(), concurrentJobs: 1 });
-    try {
-      const compiled = compileSharedOptions(options);
-      const { database, release } = openDatabase(compiled);
-      try {
-        const result = await makeWorkerSweeper(compiled, database).sweepStaleWorkers(sweepOptions);
-        if (args.json) terminal.printJson(result);
-        else if (!result.isDone) terminal.note("Another sweep is under way; nothing was changed by this one.");
-        else if (result.workers.length === 0) terminal.print("No worker is dead.");
-        else {
-          for (const sentence of describeSweep(result, dryRun)) terminal.print(sentence);
-          if (result.jobs.length > 0) {
-            terminal.print(
-              formatTable(result.jobs, [
-                { title: "ID", text: (job) => job.id, align: "right" },
-                { title: "TASK", text: (job) => job.task },
-                { title: "WORKER", text: (job) => job.workerId },
-                { title: "OUTCOME", text: (job) => (dryRun ? "would be recovered" : job.outcome) },
-              ]),
-            );
-          }
-        }
-        return 0;
-      } finally {
-        await release();
-      }
-    } finally {
-      await connection.release();
-    }
+    const result = await withUtils(args, (utils) => utils.sweepStaleWorkers(options));
+    if (args.json) terminal.printJson(result);
+    else describe(result, dryRun, terminal);
   },
 });
+
+function describe(result: SweepResult, dryRun: boolean, terminal: Terminal): void {
+  if (!result.isDone) {
+    terminal.note("Another sweep is under way; this one changed nothing.");
+    return;
+  }
+  if (result.workers.length === 0) terminal.print("No worker is dead.");
+  for (const sentence of describeSweep(result, dryRun)) terminal.print(printable(sentence));
+  if (result.jobs.length === 0) return;
+  terminal.print(
+    formatTable(
+      result.jobs,
+      [
+        { title: "ID", text: (job) => job.id, align: "right" },
+        { title: "TASK", text: (job) => job.task, minWidth: 10 },
+        { title: "WORKER", text: (job) => job.workerId, minWidth: 10, drop: 1 },
+        { title: "OUTCOME", text: (job) => (dryRun ? "would be recovered" : job.outcome) },
+      ],
+      terminal.width,
+    ),
+  );
+}

@@ -1,7 +1,8 @@
+import { printable, printableMessage } from "../../util/printable.ts";
 import { defineCommand } from "../command.ts";
 import { databaseFlags, jsonFlag } from "../flags.ts";
 import { paintState } from "../job-table.ts";
-import { withQueue } from "../open-queue.ts";
+import { withUtils } from "../with-utils.ts";
 
 export const why = defineCommand({
   command: "why <id>",
@@ -9,15 +10,16 @@ export const why = defineCommand({
   flags: { ...databaseFlags, ...jsonFlag },
   positionals: { id: { type: "string", demandOption: true, describe: "The job's id" } },
   async run(args, terminal) {
-    const explanation = await withQueue(args, (queue) => queue.explainJob(args.id));
+    const explanation = await withUtils(args, (utils) => utils.explainJob(args.id));
     const exitCode = explanation.state === null ? 1 : 0;
     if (args.json) {
       terminal.printJson(explanation);
       return exitCode;
     }
     const { id, state, task, reasons } = explanation;
-    if (state !== null) terminal.print(`Job ${id} (${task}) is ${paintState(state, terminal.colours)}.`);
-    for (const { message } of reasons) terminal.print(`${state === null ? "" : "- "}${message}`);
+    if (state !== null)
+      terminal.print(`Job ${id} (${printable(task ?? "")}) is ${paintState(state, terminal.colours)}.`);
+    for (const { message } of reasons) terminal.print(`${state === null ? "" : "- "}${printableMessage(message)}`);
     return exitCode;
   },
 });

@@ -33,7 +33,7 @@ export type CallerTransaction =
   | { readonly unsafe: Method; readonly savepoint: Method }
   | QueryFunction;
 
-/** For any other library: sends a text with `$1`, `$2`… and its values on your transaction, and gives the rows as objects. */
+/** For any other library: runs a statement with `$1`, `$2`… and its values in your transaction, and returns the rows as objects. */
 export type QueryFunction = (
   text: string,
   values: (string | null)[],

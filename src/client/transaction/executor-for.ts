@@ -5,7 +5,7 @@ import { oneAtATime } from "./one-at-a-time.ts";
 import { queryFor } from "./query-for.ts";
 import { askForText, readRow, toText } from "./text-only.ts";
 
-/** The part of a `Database` that somebody else's transaction can offer. */
+/** The part of a `Database` that the caller's transaction can offer. */
 export type Executor = Pick<Database, "schema" | "run">;
 
 /**

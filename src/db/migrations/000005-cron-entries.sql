@@ -21,7 +21,7 @@ create or replace function graphile_worker._hathi_add_cron_job(
   priority integer,
   flags text[],
   job_key_mode text
-) returns bigint language plpgsql volatile as $hathi$
+) returns bigint language plpgsql volatile set search_path = pg_catalog, pg_temp as $hathi$
 declare
   added bigint;
 begin

@@ -8,8 +8,8 @@ export interface ServerFactsRow {
   readonly clock_ms: number;
   readonly connections: number;
   readonly max_connections: number;
-  /** The role owns the tables, or row-level security does not bind it. */
-  readonly owns_tables: boolean;
+  /** Row-level security does not bind the role, or a policy shows it all rows. */
+  readonly sees_jobs: boolean;
 }
 
 export const readServerFacts = statement<{ schema: string }, ServerFactsRow>({
@@ -17,16 +17,24 @@ export const readServerFacts = statement<{ schema: string }, ServerFactsRow>({
   values: ({ schema }) => [schema],
   text: `
     select current_setting('server_version') as version, current_user as role, current_database() as database,
-      (extract(epoch from clock_timestamp()) * 1000)::float8 as clock_ms,
+      (extract(epoch from clock_timestamp()) * 1000::numeric)::float8 as clock_ms,
       (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as connections,
       current_setting('max_connections')::int as max_connections,
       coalesce((
-        select pg_has_role(class.relowner, 'usage') or role.rolbypassrls or role.rolsuper
+        select not row_security_active(class.oid) or exists (
+          select from pg_policy as policy
+          where policy.polrelid = class.oid
+            and policy.polpermissive
+            and policy.polcmd in ('r', '*')
+            and pg_get_expr(policy.polqual, class.oid) = 'true'
+            and (0::oid = any (policy.polroles) or exists (
+              select from pg_catalog.unnest(policy.polroles) as member where pg_has_role(member, 'usage')
+            ))
+        )
         from pg_class as class
         join pg_namespace as namespace on namespace.oid = class.relnamespace
-        join pg_roles as role on role.rolname = current_user
         where namespace.nspname = $1::text and class.relname = '_private_jobs'
-      ), true) as owns_tables`,
+      ), true) as sees_jobs`,
 });
 
 export interface IndexRow {
@@ -56,39 +64,82 @@ export const readTableHealth = statement<{ schema: string }, TableHealthRow>({
   name: "read_table_health",
   values: ({ schema }) => [schema],
   text: `
-    select n_live_tup::float8 as live, n_dead_tup::float8 as dead, pg_total_relation_size(relid)::float8 as bytes,
+    select n_live_tup::float8 as live, n_dead_tup::float8 as dead, pg_catalog.pg_total_relation_size(relid)::float8 as bytes,
       greatest(last_vacuum, last_autovacuum) as last_vacuum
     from pg_stat_user_tables
     where schemaname = $1::text and relname = '_private_jobs'`,
 });
 
-export interface OldTransactionRow {
+/** Something that keeps vacuum from clearing finished jobs away. */
+export interface VacuumHolderRow {
+  readonly kind: "session" | "prepared" | "slot" | "standby";
+  readonly name: string;
+  /** Null where PostgreSQL does not say since when. */
+  readonly seconds: number | null;
+  /** How many transactions have begun since. */
+  readonly transactions: number | null;
   readonly what: string;
-  readonly seconds: number;
+  /** How to end it. */
+  readonly remedy: string;
 }
 
-/** What keeps vacuum from clearing finished jobs away: the oldest transaction that may still need to see them. */
-export const findOldestTransaction = statement<Record<string, never>, OldTransactionRow>({
-  name: "find_oldest_transaction",
+/** Who holds back vacuum on the tables of jobs, the worst first. */
+export const listVacuumHolders = statement<Record<string, never>, VacuumHolderRow>({
+  name: "list_vacuum_holders",
   values: () => [],
   text: `
-    select what, seconds::float8 as seconds from (
-      select format('process %s of %s (%s)', pid, coalesce(usename, '?'), coalesce(nullif(application_name, ''), state)) as what,
-        extract(epoch from now() - xact_start) as seconds
-      from pg_stat_activity
-      where xact_start is not null and pid <> pg_backend_pid()
-        and (backend_xmin is not null or backend_xid is not null) and backend_type <> 'autovacuum worker'
-      union all
-      select format('prepared transaction %s', gid), extract(epoch from now() - prepared) from pg_prepared_xacts
-    ) as transactions
-    order by seconds desc
-    limit 1`,
+    select kind, name, seconds, transactions, what, remedy
+    from graphile_worker._hathi_vacuum_holders()`,
 });
 
-/** Locks that their four hours have not ended yet although nobody has touched them for long. */
+/** Locks within their four hours that have not been refreshed for long. */
 export const countOldLocks = statement<Record<string, never>, { readonly count: number }>({
   name: "count_old_locks",
   values: () => [],
   text: `
     select count(*)::int as count from graphile_worker._private_jobs where locked_at < now() - interval '4 hours'`,
+});
+
+export interface SettingRow {
+  readonly name: string;
+  /** Null where the server does not know the setting. */
+  readonly value: string | null;
+  readonly role: string;
+}
+
+/** How this connection is set up, by its role, its database or the server. */
+export const readSettings = statement<{ names: readonly string[] }, SettingRow>({
+  name: "read_settings",
+  values: ({ names }) => [names],
+  text: `
+    select name, current_setting(name, true) as value, current_user::text as role
+    from pg_catalog.unnest($1::text[]) as name`,
+});
+
+export interface OrphansRow {
+  readonly jobs: number;
+  readonly task_ids: number[] | null;
+  readonly queue_ids: number[] | null;
+}
+
+/** Jobs whose task or queue is gone: nothing can run them. */
+export const findOrphans = statement<Record<string, never>, OrphansRow>({
+  name: "find_orphans",
+  values: () => [],
+  text: `
+    with used as (
+      select task_id, job_queue_id, count(*) as jobs from graphile_worker._private_jobs group by task_id, job_queue_id
+    ), orphaned as (
+      select
+        used.jobs,
+        case when task.id is null then used.task_id end as task_id,
+        case when queue.id is null then used.job_queue_id end as queue_id
+      from used
+      left join graphile_worker._private_tasks as task on task.id = used.task_id
+      left join graphile_worker._private_job_queues as queue on queue.id = used.job_queue_id
+      where task.id is null or (used.job_queue_id is not null and queue.id is null)
+    )
+    select coalesce(sum(jobs), 0)::float8 as jobs, pg_catalog.array_agg(distinct task_id) filter (where task_id is not null) as task_ids,
+      pg_catalog.array_agg(distinct queue_id) filter (where queue_id is not null) as queue_ids
+    from orphaned`,
 });

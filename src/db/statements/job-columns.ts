@@ -1,5 +1,5 @@
 /**
- * The columns of `_private_jobs`, as rows are handed to users. The id is made a text by the database, since a driver's own
+ * The columns of `_private_jobs`, as rows are handed to users. The id is made a string by the database, since a driver's own
  * parser for bigint may be set to anything.
  */
 export const jobColumns = `job.id::text as id, job.job_queue_id, job.task_id, job.payload, job.priority, job.run_at,

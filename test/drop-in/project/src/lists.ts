@@ -24,5 +24,8 @@ export async function runLists(utils: WorkerUtils): Promise<object> {
   const idShape = workers.id.replace(/[0-9a-f]{18}$/, "…");
   await workers.gracefulShutdown("enough");
   await workers.promise;
+  // The original's last statement may still be under way.
+  const isLeft = "select from graphile_worker.jobs where task_identifier = 'listed'";
+  while ((await pool.query(isLeft)).rows.length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
   return { ran, idShape };
 }

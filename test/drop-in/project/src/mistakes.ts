@@ -21,8 +21,8 @@ export async function addWrongly(addJob: AddJobFunction, addJobs: AddJobsFunctio
   await addJob("flaky", { failures: 1 }, { jobKeyMode: "nonsense" });
   // @ts-expect-error: a moment is a Date
   await addJob("flaky", { failures: 1 }, { runAt: "tomorrow" });
-  // @ts-expect-error: modes are for single jobs
-  await addJobs([{ identifier: "flaky", payload: { failures: 1 }, jobKeyMode: "replace" }]);
+  // @ts-expect-error: this mode is for single jobs
+  await addJobs([{ identifier: "flaky", payload: { failures: 1 }, jobKeyMode: "unsafe_dedupe" }]);
   await addJob("unregistered", { anything: true });
   await addJobs([{ identifier: "flaky", payload: { failures: 1 }, queueName: "q" }], true);
 }

@@ -1,0 +1,75 @@
+import type { Pause } from "../pause.ts";
+
+/** What is known of the worker that holds a lock. */
+export interface OwnerLife {
+  /** `unknown`: it sends no heartbeats, like original workers and those without crash recovery. */
+  readonly life: "alive" | "silent" | "unknown" | "recovery";
+  readonly lastHeartbeatAt: Date | null;
+  /** Its process and host, as far as it says. */
+  readonly where: string | null;
+}
+
+/** Why a job is not running, with the facts behind it. */
+export type Reason =
+  /** No row has this id. `neverExisted`: nor has it ever been given out. */
+  | { readonly kind: "gone"; readonly neverExisted: boolean }
+  /** It was cancelled; `isGone` if its row is gone. With `hasSucceeded` it had finished before it could be stopped. */
+  | {
+      readonly kind: "cancelled";
+      readonly at: Date;
+      readonly by: string | null;
+      readonly reason: string | null;
+      readonly isGone: boolean;
+      readonly hasSucceeded: boolean;
+    }
+  /** Its task has put it off this many times. */
+  | { readonly kind: "snoozed"; readonly snoozes: number; readonly lastAt: Date }
+  /** An attempt of this job, or of one that holds its queue, has used up its time and has not returned. */
+  | {
+      readonly kind: "overrunning";
+      readonly job: { readonly id: string; readonly task: string };
+      readonly by: string;
+      readonly since: Date;
+      readonly timeoutMs: number;
+    }
+  /** It is being worked on, or its worker died. */
+  | { readonly kind: "locked"; readonly by: string; readonly since: Date; readonly owner: OwnerLife }
+  /** No attempt is left. */
+  | {
+      readonly kind: "exhausted";
+      readonly attempts: number;
+      readonly maxAttempts: number;
+      readonly lastError: string | null;
+    }
+  /** Its time has not come; `lastError` if it waits to be tried again. */
+  | { readonly kind: "scheduled"; readonly runAt: Date; readonly attempts: number; readonly lastError: string | null }
+  /** Its task, its queue, everything, or every live worker is paused. */
+  | { readonly kind: "paused"; readonly pause: Pause }
+  /** Another job of its queue is running, or a dead worker holds the queue. */
+  | {
+      readonly kind: "queue-held";
+      readonly queue: string;
+      readonly by: string;
+      readonly since: Date;
+      readonly owner: OwnerLife;
+      readonly job: { readonly id: string; readonly task: string } | null;
+    }
+  /** Jobs of its queue come first. */
+  | { readonly kind: "queue-order"; readonly queue: string; readonly ahead: number }
+  /** No live worker has its task, as far as workers say which tasks they have. */
+  | { readonly kind: "no-worker-for-task"; readonly task: string; readonly liveWorkers: number }
+  /** No worker seems to be running. `liveWorkers` is null where workers do not send heartbeats. */
+  | { readonly kind: "no-worker"; readonly liveWorkers: 0 | null }
+  /** The row of its task is gone from the table of tasks, so no worker can know it. */
+  | { readonly kind: "task-missing"; readonly taskId: number }
+  /** The row of its queue is missing in the table of queues, so it cannot be locked. */
+  | { readonly kind: "queue-missing"; readonly queueId: number }
+  /** Workers that forbid one of these flags leave it alone. */
+  | { readonly kind: "flags"; readonly flags: readonly string[] }
+  /** Due jobs come first; `atLeast` if counting stopped there. */
+  | { readonly kind: "jobs-ahead"; readonly ahead: number; readonly atLeast: boolean }
+  /** Nothing stands in its way. */
+  | { readonly kind: "unblocked"; readonly since: Date };
+
+/** A reason, and the sentence that a person reads. */
+export type ExplainedReason = Reason & { readonly message: string };

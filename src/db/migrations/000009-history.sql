@@ -1,0 +1,595 @@
+-- What became of jobs, and what they gave.
+--
+-- What always holds:
+--   1. History is written by the statement that settles, from the rows that it changes. A write that is repeated because its response was lost
+--      changes nothing and so adds nothing; one that is rolled back leaves nothing.
+--   2. No claim reads it, and nothing here has a lock that a settle could wait for: partitions are attached, which admits writers, and dropped
+--      with a lock that is given up after 100 ms.
+--   3. Every row knows the day it expires on, and is stored with those of the same day. Expiry drops whole partitions. Where the partition of a
+--      day is missing, the default partition takes the rows. They stay there until they are deleted: a reader whose plan was made before
+--      a move would miss them.
+--
+-- Days are those of UTC.
+
+-- Attempts that succeeded and gave nothing to keep: one row for each settle, task and block of 4,096 ids, so that an id is found by a range of a
+-- plain index, however far apart the ids of a settle are. Elements at the same place belong together.
+create table graphile_worker._hathi_history_batches (
+  expires_on date not null,
+  settled_at timestamptz not null,
+  -- Tells rows of the same moment apart, for paging.
+  entry bigint not null,
+  task_identifier text not null,
+  worker_id text not null,
+  first_id bigint not null,
+  last_id bigint not null,
+  job_ids bigint[] not null,
+  -- Null if all were first attempts.
+  attempts smallint[],
+  wait_ms integer[] not null,
+  run_ms integer[] not null,
+  -- Null if no job has one.
+  queue_names text[],
+  keys text[]
+) partition by range (expires_on);
+alter table graphile_worker._hathi_history_batches enable row level security;
+create index _hathi_history_batches_by_id on graphile_worker._hathi_history_batches ((first_id >> 12), first_id, last_id);
+create index _hathi_history_batches_by_time on graphile_worker._hathi_history_batches (settled_at, entry);
+create index _hathi_history_batches_by_task on graphile_worker._hathi_history_batches (task_identifier, settled_at, entry);
+create index _hathi_history_batches_by_key on graphile_worker._hathi_history_batches using gin (keys) where keys is not null;
+create index _hathi_history_batches_by_queue on graphile_worker._hathi_history_batches using gin (queue_names) where queue_names is not null;
+create table graphile_worker._hathi_history_batches_rest partition of graphile_worker._hathi_history_batches default;
+alter table graphile_worker._hathi_history_batches_rest enable row level security;
+
+-- Every other attempt: failed, cancelled, snoozed, or succeeded with a result or with its payload kept.
+create table graphile_worker._hathi_history_attempts (
+  expires_on date not null,
+  settled_at timestamptz not null,
+  entry bigint not null,
+  job_id bigint not null,
+  task_identifier text not null,
+  queue_name text,
+  key text,
+  attempt integer not null,
+  max_attempts integer not null,
+  outcome text not null,
+  wait_ms integer not null,
+  run_ms integer not null,
+  worker_id text not null,
+  created_at timestamptz not null,
+  error text,
+  error_class text,
+  -- The same for failures of the same task, class and place in the code.
+  fingerprint text,
+  payload json,
+  result json
+) partition by range (expires_on);
+alter table graphile_worker._hathi_history_attempts enable row level security;
+create index _hathi_history_attempts_by_id on graphile_worker._hathi_history_attempts (job_id);
+create index _hathi_history_attempts_by_time on graphile_worker._hathi_history_attempts (settled_at, entry);
+create index _hathi_history_attempts_by_task on graphile_worker._hathi_history_attempts (task_identifier, settled_at, entry);
+create index _hathi_history_attempts_by_outcome on graphile_worker._hathi_history_attempts (outcome, settled_at, entry) where outcome <> 'succeeded';
+create index _hathi_history_attempts_by_key on graphile_worker._hathi_history_attempts (key, settled_at, entry) where key is not null;
+create index _hathi_history_attempts_by_queue on graphile_worker._hathi_history_attempts (queue_name, settled_at, entry) where queue_name is not null;
+create index _hathi_history_attempts_by_fingerprint on graphile_worker._hathi_history_attempts (fingerprint, settled_at) where fingerprint is not null;
+create table graphile_worker._hathi_history_attempts_rest partition of graphile_worker._hathi_history_attempts default;
+alter table graphile_worker._hathi_history_attempts_rest enable row level security;
+
+-- A payload without its secrets. Patterns are keys with dots between them; `*` stands for any one key or index, `**` for any number.
+create or replace function graphile_worker._hathi_redact(payload json, patterns text[])
+returns json language plpgsql immutable
+  set search_path = pg_catalog, pg_temp
+as $hathi$
+begin
+  if cardinality(patterns) = 0 then
+    return payload;
+  end if;
+  return graphile_worker._hathi_redact_below(payload::jsonb, patterns)::json;
+exception when others then
+  -- Whatever cannot be read cannot be redacted, so it is not kept.
+  return null;
+end;
+$hathi$;
+
+create or replace function graphile_worker._hathi_redact_below(value jsonb, patterns text[])
+returns jsonb language plpgsql immutable
+  set search_path = pg_catalog, pg_temp
+as $hathi$
+begin
+  if jsonb_typeof(value) = 'object' then
+    return (
+      select coalesce(jsonb_object_agg(member.key, graphile_worker._hathi_redact_member(member.key, member.value, patterns)), '{}')
+      from jsonb_each(value) as member
+    );
+  elsif jsonb_typeof(value) = 'array' then
+    return (
+      select coalesce(
+        jsonb_agg(graphile_worker._hathi_redact_member((member.place - 1)::text, member.value, patterns) order by member.place), '[]'
+      )
+      from jsonb_array_elements(value) with ordinality as member (value, place)
+    );
+  end if;
+  return value;
+end;
+$hathi$;
+
+create or replace function graphile_worker._hathi_redact_member(key text, value jsonb, patterns text[])
+returns jsonb language plpgsql immutable
+  set search_path = pg_catalog, pg_temp
+as $hathi$
+declare
+  pattern text;
+  head text;
+  below text[] := '{}';
+begin
+  foreach pattern in array patterns loop
+    if split_part(pattern, '.', 1) = '**' then
+      below := below || pattern;
+      pattern := substr(pattern, 4);
+    end if;
+    head := split_part(pattern, '.', 1);
+    continue when head not in (key, '*');
+    if head = pattern then
+      return '"[redacted]"';
+    end if;
+    below := below || substr(pattern, length(head) + 2);
+  end loop;
+  return graphile_worker._hathi_redact_below(value, below);
+end;
+$hathi$;
+
+-- As `_hathi_complete_jobs`, and keeps what became of the jobs. What is kept of a task's jobs is said once for each task: `kept_as` is
+-- 'outcomes', 'full' (with payloads) or 'none' (results only), `kept_days` and `result_days` how long. `job_ids` must be sorted, because the place of a
+-- job among them is searched for by halves: a join of arrays whose lengths no plan knows would compare each with each.
+create or replace function graphile_worker._hathi_complete_jobs_kept(
+  pool_id text, job_ids bigint[], queue_ids integer[], ended_ids bigint[],
+  runs integer[], results text[], kept_tasks integer[], kept_as text[], kept_days integer[], result_days integer[], redacted text[],
+  out lost bigint[], out held bigint[], out held_queues integer[]
+) language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+  set enable_indexscan = on
+  set enable_indexonlyscan = on
+  set enable_tidscan = on
+  set enable_nestloop = on
+  set enable_seqscan = off
+  set enable_bitmapscan = off
+  set plan_cache_mode = force_generic_plan
+as $hathi$
+declare
+  done bigint[];
+  told bigint[];
+  has_payloads constant boolean := 'full' = any (kept_as);
+  today constant date := (now() at time zone 'utc')::date;
+begin
+  with gone as (
+    delete from graphile_worker._private_jobs as job
+    where job.ctid = any (array(
+      select mine.ctid
+      from graphile_worker._private_jobs as mine
+      where mine.id = any (job_ids) and mine.locked_by = pool_id
+      order by mine.id
+      for update skip locked
+    ))
+    returning job.id, job.task_id, job.job_queue_id, job.key, job.attempts, job.max_attempts, job.created_at,
+      greatest(job.run_at, job.created_at) as due_at,
+      case when has_payloads then job.payload end as payload
+  ), ended as materialized (
+    select gone.id, gone.task_id, gone.job_queue_id, gone.key, gone.attempts, gone.max_attempts, gone.created_at, gone.payload,
+      rule.kept_as, rule.days, rule.result_days, results[place.index] as result, runs[place.index] as run_ms,
+      least(greatest(date_part('epoch', now() - gone.due_at) * 1000 - runs[place.index], 0), 2147483647)::integer as wait_ms
+    from gone
+    join unnest(kept_tasks, kept_as, kept_days, result_days) as rule (task_id, kept_as, days, result_days) on rule.task_id = gone.task_id
+    cross join width_bucket(gone.id, job_ids) as place (index)
+  ), batches as (
+    insert into graphile_worker._hathi_history_batches (
+      expires_on, settled_at, entry, task_identifier, worker_id, first_id, last_id, job_ids, attempts, wait_ms, run_ms, queue_names, keys
+    )
+    select today + 1 + min(ended.days), now(), (random() * 9007199254740991)::bigint,
+      coalesce((select task.identifier from graphile_worker._private_tasks as task where task.id = ended.task_id), '?'),
+      pool_id, min(ended.id), max(ended.id), array_agg(ended.id),
+      case when max(ended.attempts) > 1 then array_agg(ended.attempts::smallint) end,
+      array_agg(ended.wait_ms), array_agg(ended.run_ms),
+      case when count(ended.job_queue_id) > 0 then array_agg(
+        (select queue.queue_name from graphile_worker._private_job_queues as queue where queue.id = ended.job_queue_id)
+      ) end,
+      case when count(ended.key) > 0 then array_agg(ended.key) end
+    from ended
+    where ended.kept_as = 'outcomes' and ended.result is null
+    group by ended.task_id, ended.id >> 12
+  ), attempts as (
+    insert into graphile_worker._hathi_history_attempts (
+      expires_on, settled_at, entry, job_id, task_identifier, queue_name, key, attempt, max_attempts, outcome, wait_ms, run_ms, worker_id,
+      created_at, payload, result
+    )
+    select today + 1 + greatest(case when ended.result is not null then ended.result_days end, case when ended.kept_as <> 'none' then ended.days end), now(),
+      (random() * 9007199254740991)::bigint, ended.id,
+      coalesce((select task.identifier from graphile_worker._private_tasks as task where task.id = ended.task_id), '?'),
+      (select queue.queue_name from graphile_worker._private_job_queues as queue where queue.id = ended.job_queue_id),
+      ended.key, ended.attempts, ended.max_attempts, 'succeeded', ended.wait_ms, ended.run_ms, pool_id, ended.created_at,
+      case when ended.kept_as = 'full' then graphile_worker._hathi_redact(ended.payload, redacted) end, ended.result::json
+    from ended
+    where ended.kept_as = 'full' or ended.result is not null
+  )
+  select array_agg(gone.id), (select array_agg(ended.id) from ended where ended.result is not null) into done, told from gone;
+  if told is not null then
+    perform graphile_worker._hathi_tell_ended(told);
+  end if;
+  select missing.lost, missing.held into lost, held from graphile_worker._hathi_missing(pool_id, job_ids, done) as missing;
+  -- A release that comes without its job comes late.
+  held_queues := graphile_worker._hathi_release_queues(pool_id, queue_ids, ended_ids, lost is not null or job_ids = '{}');
+end;
+$hathi$;
+
+-- Wakes those who wait for these jobs. Without ids, if they would not fit into a notification.
+create or replace function graphile_worker._hathi_tell_ended(ids bigint[])
+returns void language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+as $hathi$
+begin
+  perform pg_notify('hathi:ended', case when cardinality(ids) <= 300 then array_to_json(ids)::text else '[]' end);
+end;
+$hathi$;
+
+-- Keeps what became of jobs that did not succeed, after that was written: `before` are their rows as they were.
+create or replace function graphile_worker._hathi_keep_ended(
+  pool_id text, before graphile_worker._private_jobs[], job_ids bigint[], tries integer[], rulings text[], errors text[],
+  runs integer[], classes text[], fingerprints text[],
+  kept_tasks integer[], kept_as text[], kept_days integer[], are_awaited boolean[], redacted text[]
+) returns void language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+  set enable_indexscan = on
+  set enable_indexonlyscan = on
+  set enable_tidscan = on
+  set enable_nestloop = on
+  set enable_seqscan = off
+  set plan_cache_mode = force_custom_plan
+as $hathi$
+declare
+  told bigint[];
+begin
+  with ended as materialized (
+    select job.id, job.task_id, job.job_queue_id, job.key, job.max_attempts, job.created_at, job.payload,
+      greatest(job.run_at, job.created_at) as due_at,
+      outcome.attempt, outcome.ruling, outcome.error, outcome.run_ms, outcome.class, outcome.fingerprint,
+      rule.kept_as, rule.days, rule.is_awaited
+    from unnest(before) as job
+    join unnest(job_ids, tries, rulings, errors, runs, classes, fingerprints)
+      as outcome (id, attempt, ruling, error, run_ms, class, fingerprint) on outcome.id = job.id
+    join unnest(kept_tasks, kept_as, kept_days, are_awaited) as rule (task_id, kept_as, days, is_awaited) on rule.task_id = job.task_id
+  ), judged as materialized (
+    select ended.*, case
+      when later.id is null then 'cancelled'
+      when ended.ruling = 'snooze' and later.attempts < ended.attempt then 'snoozed'
+      when later.attempts >= later.max_attempts then 'permanentlyFailed'
+      else 'failed'
+    end as outcome
+    from ended
+    left join graphile_worker._private_jobs as later on later.id = ended.id
+  ), kept as (
+    insert into graphile_worker._hathi_history_attempts (
+      expires_on, settled_at, entry, job_id, task_identifier, queue_name, key, attempt, max_attempts, outcome, wait_ms, run_ms, worker_id,
+      created_at, error, error_class, fingerprint, payload
+    )
+    select (now() at time zone 'utc')::date + 1 + judged.days, now(), (random() * 9007199254740991)::bigint, judged.id,
+      coalesce((select task.identifier from graphile_worker._private_tasks as task where task.id = judged.task_id), '?'),
+      (select queue.queue_name from graphile_worker._private_job_queues as queue where queue.id = judged.job_queue_id),
+      judged.key, judged.attempt, judged.max_attempts, judged.outcome,
+      least(greatest(date_part('epoch', now() - judged.due_at) * 1000 - judged.run_ms, 0), 2147483647)::integer, judged.run_ms, pool_id, judged.created_at,
+      judged.error, judged.class,
+      case when judged.outcome in ('failed', 'permanentlyFailed') then judged.fingerprint end,
+      case when judged.kept_as = 'full' then graphile_worker._hathi_redact(judged.payload, redacted) end
+    from judged
+    where judged.kept_as <> 'none'
+  )
+  select array_agg(judged.id) into told
+  from judged
+  where judged.is_awaited and judged.outcome in ('cancelled', 'permanentlyFailed');
+  if told is not null then
+    perform graphile_worker._hathi_tell_ended(told);
+  end if;
+end;
+$hathi$;
+
+-- As `_hathi_fail_jobs`, and keeps what became of the jobs.
+create or replace function graphile_worker._hathi_fail_jobs_kept(
+  pool_id text, job_ids bigint[], tries integer[], errors text[], payloads text[], queue_ids integer[], ended_ids bigint[],
+  in_doubt boolean,
+  runs integer[], classes text[], fingerprints text[],
+  kept_tasks integer[], kept_as text[], kept_days integer[], are_awaited boolean[], redacted text[],
+  out lost bigint[], out held bigint[], out held_queues integer[], out cancelled bigint[]
+) language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+  set enable_indexscan = on
+  set enable_indexonlyscan = on
+  set enable_tidscan = on
+  set enable_nestloop = on
+  set enable_seqscan = off
+  set enable_bitmapscan = off
+  set plan_cache_mode = force_generic_plan
+as $hathi$
+declare
+  before graphile_worker._private_jobs[];
+  mine bigint[] := '{}';
+  left_alone bigint[];
+begin
+  select array_agg(locked.job), coalesce(array_agg((locked.job).id), '{}') into before, mine
+  from (
+    select job
+    from graphile_worker._private_jobs as job
+    where job.id = any (job_ids) and job.locked_by = pool_id
+    order by job.id
+    for update skip locked
+  ) as locked;
+  if before is not null then
+    -- Only what is locked already: what another transaction lets go of in this moment is for the next statement.
+    select written.lost, written.cancelled into left_alone, cancelled
+    from (
+      select array_agg(outcome.id) as ids, array_agg(outcome.attempt) as tries, array_agg(outcome.error) as errors,
+        array_agg(outcome.payload) as payloads
+      from unnest(job_ids, tries, errors, payloads) as outcome (id, attempt, error, payload)
+      where outcome.id = any (mine)
+    ) as ours,
+    graphile_worker._hathi_fail_jobs(pool_id, ours.ids, ours.tries, ours.errors, ours.payloads, null, '{}', in_doubt) as written;
+    if left_alone is not null then
+      before := array(select job from unnest(before) as job where job.id <> all (left_alone));
+    end if;
+    perform graphile_worker._hathi_keep_ended(
+      pool_id, before, job_ids, tries, null, errors, runs, classes, fingerprints, kept_tasks, kept_as, kept_days, are_awaited, redacted
+    );
+  end if;
+  if in_doubt then
+    cancelled := cancelled || graphile_worker._hathi_cancelled_before(job_ids);
+  end if;
+  select missing.lost, missing.held into lost, held from graphile_worker._hathi_missing(pool_id, job_ids, mine) as missing;
+  lost := nullif(coalesce(lost, '{}') || coalesce(left_alone, '{}'), '{}');
+  held_queues := graphile_worker._hathi_release_queues(pool_id, queue_ids, ended_ids, lost is not null);
+end;
+$hathi$;
+
+-- As `_hathi_rule_jobs`, and keeps what became of the jobs.
+create or replace function graphile_worker._hathi_rule_jobs_kept(
+  pool_id text, job_ids bigint[], tries integer[], rulings text[], errors text[], payloads text[], delays double precision[],
+  run_ats timestamptz[], caps integer[], tokens text[], queue_ids integer[], ended_ids bigint[],
+  in_doubt boolean,
+  runs integer[], classes text[], fingerprints text[],
+  kept_tasks integer[], kept_as text[], kept_days integer[], are_awaited boolean[], redacted text[],
+  out lost bigint[], out held bigint[], out held_queues integer[], out refused bigint[], out cancelled bigint[]
+) language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+  set enable_indexscan = on
+  set enable_indexonlyscan = on
+  set enable_tidscan = on
+  set enable_nestloop = on
+  set enable_seqscan = off
+  set enable_bitmapscan = off
+  set plan_cache_mode = force_generic_plan
+as $hathi$
+declare
+  before graphile_worker._private_jobs[];
+  mine bigint[] := '{}';
+  left_alone bigint[];
+begin
+  select array_agg(locked.job), coalesce(array_agg((locked.job).id), '{}') into before, mine
+  from (
+    select job
+    from graphile_worker._private_jobs as job
+    where job.id = any (job_ids) and job.locked_by = pool_id
+    order by job.id
+    for update skip locked
+  ) as locked;
+  if before is not null then
+    select written.lost, written.refused, written.cancelled into left_alone, refused, cancelled
+    from (
+      select array_agg(outcome.id) as ids, array_agg(outcome.attempt) as tries, array_agg(outcome.ruling) as rulings,
+        array_agg(outcome.error) as errors, array_agg(outcome.payload) as payloads, array_agg(outcome.delay) as delays,
+        array_agg(outcome.run_at) as run_ats, array_agg(outcome.cap) as caps, array_agg(outcome.token) as tokens
+      from unnest(job_ids, tries, rulings, errors, payloads, delays, run_ats, caps, tokens)
+        as outcome (id, attempt, ruling, error, payload, delay, run_at, cap, token)
+      where outcome.id = any (mine)
+    ) as ours,
+    graphile_worker._hathi_rule_jobs(
+      pool_id, ours.ids, ours.tries, ours.rulings, ours.errors, ours.payloads, ours.delays, ours.run_ats, ours.caps, ours.tokens, null, '{}',
+      in_doubt
+    ) as written;
+    if left_alone is not null then
+      before := array(select job from unnest(before) as job where job.id <> all (left_alone));
+    end if;
+    perform graphile_worker._hathi_keep_ended(
+      pool_id, before, job_ids, tries, rulings, errors, runs, classes, fingerprints, kept_tasks, kept_as, kept_days, are_awaited, redacted
+    );
+  end if;
+  if in_doubt then
+    cancelled := cancelled || graphile_worker._hathi_cancelled_before(job_ids);
+  end if;
+  select missing.lost, missing.held into lost, held from graphile_worker._hathi_missing(pool_id, job_ids, mine) as missing;
+  lost := nullif(coalesce(lost, '{}') || coalesce(left_alone, '{}'), '{}');
+  held_queues := graphile_worker._hathi_release_queues(pool_id, queue_ids, ended_ids, lost is not null);
+end;
+$hathi$;
+
+-- One page of history, newest first; null means that it does not matter. The place to go on from is that of the last row of the page before.
+create or replace function graphile_worker._hathi_list_history(
+  task text, queue text, job_key text, outcomes text[], print text, since timestamptz, until timestamptz,
+  after_at timestamptz, after_entry bigint, after_id bigint, size integer
+) returns table (
+  job_id bigint, task_identifier text, queue_name text, key text, attempt integer, max_attempts integer, outcome text,
+  settled_at timestamptz, entry bigint, wait_ms integer, run_ms integer, worker_id text, error text, error_class text, fingerprint text
+) language plpgsql stable
+  set search_path = pg_catalog, pg_temp
+  set enable_indexscan = on
+  set enable_indexonlyscan = on
+  set enable_tidscan = on
+  set enable_nestloop = on
+  set enable_seqscan = off
+  set plan_cache_mode = force_custom_plan
+as $hathi$
+#variable_conflict use_column
+begin
+  return query
+  with page as materialized (
+    select batch.settled_at, batch.entry, batch.task_identifier, batch.worker_id, batch.job_ids, batch.attempts, batch.wait_ms,
+      batch.run_ms, batch.queue_names, batch.keys
+    from graphile_worker._hathi_history_batches as batch
+    where (task is null or batch.task_identifier = task)
+      and (queue is null or batch.queue_names @> array[queue])
+      and (job_key is null or batch.keys @> array[job_key])
+      and (outcomes is null or 'succeeded' = any (outcomes))
+      and print is null
+      and (since is null or batch.settled_at >= since)
+      and (until is null or batch.settled_at < until)
+      and (after_at is null or (batch.settled_at, batch.entry) <= (after_at, after_entry))
+    order by batch.settled_at desc, batch.entry desc
+    -- Each has a job to show, except perhaps the first, with which the page before ended.
+    limit size + 1
+  ), succeeded as (
+    select job.id, page.task_identifier, job.queue_name, job.key, coalesce(job.attempt, 1)::integer, null::integer, 'succeeded',
+      page.settled_at, page.entry, job.wait_ms, job.run_ms, page.worker_id, null::text, null::text, null::text
+    from page
+    cross join unnest(page.job_ids, page.attempts, page.wait_ms, page.run_ms, page.queue_names, page.keys)
+      as job (id, attempt, wait_ms, run_ms, queue_name, key)
+    where (queue is null or job.queue_name = queue)
+      and (job_key is null or job.key = job_key)
+      and (after_at is null or (page.settled_at, page.entry, job.id) < (after_at, after_entry, after_id))
+    order by page.settled_at desc, page.entry desc, job.id desc
+    limit size
+  ), single as (
+    select attempt.job_id, attempt.task_identifier, attempt.queue_name, attempt.key, attempt.attempt, attempt.max_attempts, attempt.outcome,
+      attempt.settled_at, attempt.entry, attempt.wait_ms, attempt.run_ms, attempt.worker_id, attempt.error, attempt.error_class,
+      attempt.fingerprint
+    from graphile_worker._hathi_history_attempts as attempt
+    where (task is null or attempt.task_identifier = task)
+      and (queue is null or attempt.queue_name = queue)
+      and (job_key is null or attempt.key = job_key)
+      and (outcomes is null or attempt.outcome = any (outcomes))
+      and (print is null or attempt.fingerprint = print)
+      and (since is null or attempt.settled_at >= since)
+      and (until is null or attempt.settled_at < until)
+      and (after_at is null or (attempt.settled_at, attempt.entry) < (after_at, after_entry))
+    order by attempt.settled_at desc, attempt.entry desc
+    limit size
+  )
+  select * from (select * from succeeded union all select * from single) as both_kinds
+  order by 8 desc, 9 desc, 1 desc
+  limit size;
+end;
+$hathi$;
+
+-- Everything that is kept of these jobs, oldest first.
+create or replace function graphile_worker._hathi_find_history(ids bigint[])
+returns table (
+  job_id bigint, task_identifier text, queue_name text, key text, attempt integer, max_attempts integer, outcome text,
+  settled_at timestamptz, entry bigint, wait_ms integer, run_ms integer, worker_id text, error text, error_class text, fingerprint text,
+  created_at timestamptz, payload json, result json
+) language plpgsql stable
+  set search_path = pg_catalog, pg_temp
+  set enable_indexscan = on
+  set enable_indexonlyscan = on
+  set enable_tidscan = on
+  set enable_nestloop = on
+  set enable_seqscan = off
+  set enable_bitmapscan = off
+  set plan_cache_mode = force_generic_plan
+as $hathi$
+#variable_conflict use_column
+begin
+  return query
+  select * from (
+    select wanted.id, batch.task_identifier, batch.queue_names[place.index], batch.keys[place.index],
+      coalesce(batch.attempts[place.index], 1)::integer, null::integer, 'succeeded',
+      batch.settled_at, batch.entry, batch.wait_ms[place.index], batch.run_ms[place.index], batch.worker_id,
+      null::text, null::text, null::text, null::timestamptz, null::json, null::json
+    from unnest(ids) as wanted (id)
+    join graphile_worker._hathi_history_batches as batch
+      on batch.first_id >> 12 = wanted.id >> 12 and batch.first_id <= wanted.id and batch.last_id >= wanted.id
+    cross join array_position(batch.job_ids, wanted.id) as place (index)
+    where place.index is not null
+    union all
+    select attempt.job_id, attempt.task_identifier, attempt.queue_name, attempt.key, attempt.attempt, attempt.max_attempts, attempt.outcome,
+      attempt.settled_at, attempt.entry, attempt.wait_ms, attempt.run_ms, attempt.worker_id, attempt.error, attempt.error_class,
+      attempt.fingerprint, attempt.created_at, attempt.payload, attempt.result
+    from graphile_worker._hathi_history_attempts as attempt
+    where attempt.job_id = any (ids)
+  ) as both_kinds
+  order by 1, 8, 9;
+end;
+$hathi$;
+
+-- The days whose rows went to the default partition: those get no partition of their own any more.
+create or replace function graphile_worker._hathi_unplaced_days(stem text)
+returns setof date language sql stable
+  set search_path = pg_catalog, pg_temp
+as $hathi$
+  select expires_on from graphile_worker._hathi_history_batches_rest where stem = '_hathi_history_batches'
+  union
+  select expires_on from graphile_worker._hathi_history_attempts_rest where stem = '_hathi_history_attempts'
+$hathi$;
+
+-- One step: makes a partition for what is kept this many days (today and on the next two days), or drops one that has expired. True if
+-- there may be more to do. One step at a time, so that no lock is held for longer than that takes. Only one session does this at once, and
+-- what others hold is left for later.
+create or replace function graphile_worker._hathi_tend_history_on(days integer[], today date)
+returns boolean language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+  set lock_timeout = '100ms'
+as $hathi$
+declare
+  batches constant oid := (select typrelid from pg_type where oid = pg_typeof(null::graphile_worker._hathi_history_batches));
+  attempts constant oid := (select typrelid from pg_type where oid = pg_typeof(null::graphile_worker._hathi_history_attempts));
+  home constant text := (select relnamespace::regnamespace::text from pg_class where oid = batches);
+  stem text;
+  part text;
+  expired oid;
+  parent oid;
+  day date;
+begin
+  if not pg_try_advisory_xact_lock(19, batches::integer) then
+    return false;
+  end if;
+  foreach parent in array array[batches, attempts] loop
+    stem := (select relname from pg_class where oid = parent);
+    for day in
+      select distinct today + 1 + kept + ahead from unnest(days) as kept, generate_series(0, 2) as ahead where kept between 0 and 36500
+      except
+      select graphile_worker._hathi_unplaced_days(stem)
+    loop
+      part := stem || '_' || to_char(day, 'YYYYMMDD');
+      continue when exists (
+        select from pg_class where relname = part and relnamespace = (select relnamespace from pg_class where oid = parent)
+      );
+      begin
+        execute format('create table %s.%I (like %s including all)', home, part, parent::regclass);
+        execute format('alter table %s.%I enable row level security', home, part);
+        execute format(
+          'alter table %1$s attach partition %2$s.%3$I for values from (%4$L) to (%5$L)', parent::regclass, home, part, day, day + 1
+        );
+        return true;
+      exception when lock_not_available or deadlock_detected or check_violation then
+        -- Somebody reads for long, or a row of that day has just gone to the default partition.
+        null;
+      end;
+    end loop;
+    execute format('delete from %s.%I where expires_on <= %L', home, stem || '_rest', today);
+  end loop;
+  select class.oid into expired
+  from pg_inherits
+  join pg_class as class on class.oid = inhrelid
+  where inhparent in (batches, attempts) and class.relname ~ '_[0-9]{8}$' and to_date(right(class.relname, 8), 'YYYYMMDD') <= today
+  order by right(class.relname, 8)
+  limit 1;
+  if expired is null then
+    return false;
+  end if;
+  execute format('drop table %s', expired::regclass);
+  return true;
+exception when lock_not_available or deadlock_detected then
+  return false;
+end;
+$hathi$;
+
+-- The same for today, on behalf of the owner: workers may have no right to make tables.
+create or replace function graphile_worker._hathi_tend_history(days integer[])
+returns boolean language sql volatile security definer
+  set search_path = pg_catalog, pg_temp
+as $hathi$
+  select graphile_worker._hathi_tend_history_on(days, (now() at time zone 'utc')::date)
+$hathi$;
+revoke execute on function graphile_worker._hathi_tend_history(integer[]) from public;

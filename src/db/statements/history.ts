@@ -1,0 +1,256 @@
+import { shortPatienceMs, statement } from "../statement.ts";
+import type { RuledJob } from "./control.ts";
+import type { Release, UnwrittenRow } from "./settle.ts";
+
+/** What is kept of the jobs of each task that a statement settles; elements at the same place belong together. */
+export interface KeptTasks {
+  readonly taskIds: readonly number[];
+  /** `outcomes`, `full` or `none` (results only). */
+  readonly keptAs: readonly string[];
+  readonly days: readonly number[];
+  readonly resultDays: readonly number[];
+  /** Somebody may wait for jobs of this task. */
+  readonly areAwaited: readonly boolean[];
+  readonly redact: readonly string[];
+}
+
+/** As `completeJobs`, and keeps what became of the jobs. */
+export const completeJobsKept = statement<
+  {
+    poolId: string;
+    /** Sorted. */
+    jobIds: readonly string[];
+    runs: readonly number[];
+    /** As JSON, at the places of their jobs; null if there are none. */
+    results: readonly (string | null)[] | null;
+    kept: KeptTasks;
+  } & Release,
+  UnwrittenRow
+>({
+  name: "complete_jobs_kept",
+  patienceMs: shortPatienceMs,
+  values: ({ poolId, jobIds, queueIds, endedIds = [], runs, results, kept }) => [
+    poolId,
+    `{${jobIds.join(",")}}`,
+    queueIds,
+    endedIds,
+    `{${runs.join(",")}}`,
+    results,
+    kept.taskIds,
+    kept.keptAs,
+    kept.days,
+    kept.resultDays,
+    kept.redact,
+  ],
+  text: `
+    select lost, held, held_queues
+    from graphile_worker._hathi_complete_jobs_kept(
+      $1::text, $2::bigint[], $3::integer[], $4::bigint[], $5::integer[], $6::text[], $7::integer[], $8::text[], $9::integer[],
+      $10::integer[], $11::text[]
+    )`,
+});
+
+/** A job that did not succeed, with what is kept of it. */
+export interface KeptEnd {
+  readonly id: string;
+  readonly attempt: number;
+  readonly error: string;
+  /** JSON; null keeps the payload. */
+  readonly payload: string | null;
+  readonly runMs: number;
+  readonly errorClass: string;
+  readonly fingerprint: string;
+}
+
+const keptValues = (jobs: readonly KeptEnd[], kept: KeptTasks): unknown[] => [
+  jobs.map(({ runMs }) => runMs),
+  jobs.map(({ errorClass }) => errorClass),
+  jobs.map(({ fingerprint }) => fingerprint),
+  kept.taskIds,
+  kept.keptAs,
+  kept.days,
+  kept.areAwaited,
+  kept.redact,
+];
+
+/** As `failJobs`, and keeps what became of the jobs. */
+export const failJobsKept = statement<
+  { poolId: string; jobs: readonly KeptEnd[]; kept: KeptTasks; isInDoubt: boolean } & Release,
+  UnwrittenRow
+>({
+  name: "fail_jobs_kept",
+  patienceMs: shortPatienceMs,
+  values: ({ poolId, jobs, kept, queueIds, endedIds = [], isInDoubt }) => [
+    poolId,
+    jobs.map(({ id }) => id),
+    jobs.map(({ attempt }) => attempt),
+    jobs.map(({ error }) => error),
+    jobs.map(({ payload }) => payload),
+    queueIds,
+    endedIds,
+    isInDoubt,
+    ...keptValues(jobs, kept),
+  ],
+  text: `
+    select lost, held, held_queues, cancelled
+    from graphile_worker._hathi_fail_jobs_kept(
+      $1::text, $2::bigint[], $3::integer[], $4::text[], $5::text[], $6::integer[], $7::bigint[], $8::boolean,
+      $9::integer[], $10::text[], $11::text[], $12::integer[], $13::text[], $14::integer[], $15::boolean[], $16::text[]
+    )`,
+});
+
+/** As `ruleJobs`, and keeps what became of the jobs. */
+export const ruleJobsKept = statement<
+  { poolId: string; jobs: readonly (RuledJob & KeptEnd)[]; kept: KeptTasks; isInDoubt: boolean } & Release,
+  UnwrittenRow
+>({
+  name: "rule_jobs_kept",
+  patienceMs: shortPatienceMs,
+  values: ({ poolId, jobs, kept, queueIds, endedIds = [], isInDoubt }) => [
+    poolId,
+    jobs.map(({ id }) => id),
+    jobs.map(({ attempt }) => attempt),
+    jobs.map(({ ruling }) => ruling),
+    jobs.map(({ error }) => error),
+    jobs.map(({ payload }) => payload),
+    jobs.map(({ delayMs }) => delayMs),
+    jobs.map(({ runAt }) => runAt?.toISOString() ?? null),
+    jobs.map(({ cap }) => cap),
+    jobs.map(({ token }) => token),
+    queueIds,
+    endedIds,
+    isInDoubt,
+    ...keptValues(jobs, kept),
+  ],
+  text: `
+    select lost, held, held_queues, refused, cancelled
+    from graphile_worker._hathi_rule_jobs_kept(
+      $1::text, $2::bigint[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::double precision[], $8::timestamptz[],
+      $9::integer[], $10::text[], $11::integer[], $12::bigint[], $13::boolean,
+      $14::integer[], $15::text[], $16::text[], $17::integer[], $18::text[], $19::integer[], $20::boolean[], $21::text[]
+    )`,
+});
+
+/** Makes and drops partitions; true if there may be more to do. */
+export const tendHistory = statement<{ days: readonly number[] }, { readonly may_be_more: boolean }>({
+  name: "tend_history",
+  patienceMs: 60_000,
+  values: ({ days }) => [days],
+  text: "select graphile_worker._hathi_tend_history($1::integer[]) as may_be_more",
+});
+
+export interface HistoryRow {
+  readonly id: string;
+  readonly task_identifier: string;
+  readonly queue_name: string | null;
+  readonly key: string | null;
+  readonly attempt: number;
+  /** Null where it was not kept: of successes without a result. */
+  readonly max_attempts: number | null;
+  readonly outcome: "succeeded" | "failed" | "permanentlyFailed" | "cancelled" | "snoozed";
+  readonly settled_at: Date;
+  /** From the moment the job could have started to its start. */
+  readonly wait_ms: number;
+  readonly run_ms: number;
+  readonly worker_id: string;
+  readonly error: string | null;
+  readonly error_class: string | null;
+  readonly fingerprint: string | null;
+}
+
+const historyColumns = `job_id::text as id, task_identifier, queue_name, key, attempt, max_attempts, outcome, settled_at, wait_ms, run_ms,
+      worker_id, error, error_class, fingerprint`;
+
+/** Where a page ended, exactly: a Date has no microseconds. */
+const place = `to_char(settled_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '/' || entry::text || '/' || job_id::text as place`;
+
+export interface HistoryFilterParams {
+  readonly task: string | null;
+  readonly queue: string | null;
+  readonly key: string | null;
+  readonly outcomes: readonly string[] | null;
+  readonly fingerprint: string | null;
+  readonly since: Date | null;
+  readonly until: Date | null;
+}
+
+/** One page, newest first. */
+export const listHistory = statement<
+  HistoryFilterParams & { after: readonly [at: string, entry: string, id: string] | null; limit: number },
+  HistoryRow & { readonly place: string }
+>({
+  name: "list_history",
+  values: ({ task, queue, key, outcomes, fingerprint, since, until, after, limit }) => [
+    task,
+    queue,
+    key,
+    outcomes,
+    fingerprint,
+    since,
+    until,
+    ...(after ?? [null, null, null]),
+    limit,
+  ],
+  text: `
+    select ${historyColumns}, ${place}
+    from graphile_worker._hathi_list_history(
+      $1::text, $2::text, $3::text, $4::text[], $5::text, $6::timestamptz, $7::timestamptz, $8::timestamptz, $9::bigint, $10::bigint, $11::integer
+    )`,
+});
+
+export interface FoundHistoryRow extends HistoryRow {
+  readonly created_at: Date | null;
+  readonly payload: unknown;
+  readonly result: unknown;
+  readonly has_result: boolean;
+}
+
+/** Everything that is kept of these jobs; of each, oldest first. */
+export const findHistory = statement<{ ids: readonly string[] }, FoundHistoryRow>({
+  name: "find_history",
+  values: ({ ids }) => [ids],
+  text: `
+    select ${historyColumns}, created_at, payload, result, result is not null as has_result
+    from graphile_worker._hathi_find_history($1::bigint[])`,
+});
+
+export interface ErrorGroupRow {
+  readonly fingerprint: string;
+  readonly task_identifier: string;
+  readonly error_class: string;
+  readonly count: number;
+  readonly jobs: number;
+  readonly first_at: Date;
+  readonly last_at: Date;
+  /** The latest of them. */
+  readonly example_id: string;
+  readonly example_error: string;
+}
+
+/** Failures that are kept, by what makes them the same; the latest first. */
+export const listErrorGroups = statement<{ task: string | null; since: Date | null; limit: number }, ErrorGroupRow>({
+  name: "list_error_groups",
+  values: ({ task, since, limit }) => [task, since, limit],
+  text: `
+    with groups as materialized (
+      select attempt.fingerprint, count(*)::float8 as count, pg_catalog.count(distinct attempt.job_id)::float8 as jobs,
+        min(attempt.settled_at) as first_at, max(attempt.settled_at) as last_at
+      from graphile_worker._hathi_history_attempts as attempt
+      where attempt.fingerprint is not null
+        and ($1::text is null or attempt.task_identifier = $1::text)
+        and ($2::timestamptz is null or attempt.settled_at >= $2::timestamptz)
+      group by attempt.fingerprint
+      order by last_at desc
+      limit $3::integer
+    )
+    select groups.fingerprint, example.task_identifier, example.error_class, groups.count, groups.jobs, groups.first_at, groups.last_at,
+      example.job_id::text as example_id, example.error as example_error
+    from groups
+    cross join lateral (
+      select attempt.job_id, attempt.task_identifier, attempt.error_class, attempt.error
+      from graphile_worker._hathi_history_attempts as attempt
+      where attempt.fingerprint = groups.fingerprint and attempt.settled_at = groups.last_at
+      limit 1
+    ) as example
+    order by groups.last_at desc`,
+});

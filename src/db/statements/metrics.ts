@@ -1,0 +1,114 @@
+import { shortPatienceMs, statement } from "../statement.ts";
+import type { VacuumHolderRow } from "./diagnose.ts";
+
+/** Jobs of one task. */
+export interface TaskFigures {
+  readonly task: string;
+  readonly waiting: number;
+  readonly scheduled: number;
+  readonly running: number;
+  readonly dead: number;
+  /** There are at least so many waiting and scheduled jobs; counting stopped there. */
+  readonly isCapped: boolean;
+  /** How long the oldest job that could run has been due; null if there is none. */
+  readonly oldestSeconds: number | null;
+}
+
+/** Figures about the whole table; empty before they were collected for the first time. */
+export interface RollupData {
+  readonly tasks?: readonly TaskFigures[];
+  /** Running and dead jobs are scaled up from a sample. */
+  readonly isSampled?: boolean;
+  readonly holders?: readonly VacuumHolderRow[];
+  readonly table?: { readonly live: number; readonly dead: number; readonly bytes: number } | null;
+}
+
+export interface RollupRow {
+  readonly data: RollupData;
+  /** Null before figures were collected for the first time. */
+  readonly age_ms: number | null;
+  readonly read_in_ms: number;
+  readonly to_report: readonly VacuumHolderRow[];
+}
+
+export interface ReadRollupParams {
+  readonly reader: string;
+  readonly maxAgeMs: number;
+  readonly warnAfterSeconds: number;
+  /** Waiting jobs that are counted of one task, at most. */
+  readonly cap: number;
+  readonly maxTasks: number;
+  /** Pages that are read to count running and dead jobs, at most. */
+  readonly maxPages: number;
+}
+
+/** Gives the figures, and collects them first if it is time and nobody else does. */
+export const readRollup = statement<ReadRollupParams, RollupRow>({
+  name: "read_rollup",
+  patienceMs: shortPatienceMs,
+  values: ({ reader, maxAgeMs, warnAfterSeconds, cap, maxTasks, maxPages }) => [
+    reader,
+    maxAgeMs,
+    warnAfterSeconds,
+    cap,
+    maxTasks,
+    maxPages,
+  ],
+  text: `
+    select data, age_ms, read_in_ms, to_report
+    from graphile_worker._hathi_read_rollup($1::text, $2::int, $3::float8, $4::int, $5::int, $6::int)`,
+});
+
+/** What was counted of one task; bins as in util/log-bins.ts. */
+export interface CountedTimes {
+  readonly task: string;
+  readonly waits: readonly number[];
+  readonly runs: readonly number[];
+  readonly succeeded: number;
+  /** Attempts, and those among them that were the last. */
+  readonly failed: number;
+  readonly permanently_failed: number;
+}
+
+/** Adds counts to those of the current minute. */
+export const recordTimes = statement<{ counted: readonly CountedTimes[] }, Record<string, never>>({
+  name: "record_times",
+  patienceMs: shortPatienceMs,
+  values: ({ counted }) => [JSON.stringify(counted)],
+  text: `
+    select from graphile_worker._hathi_record_times($1::jsonb)`,
+});
+
+/** The sums of the last so many seconds, by task. Older times are kept by the hour and by the day, so a little more is counted. */
+export const readTimes = statement<{ seconds: number }, CountedTimes>({
+  name: "read_times",
+  patienceMs: shortPatienceMs,
+  values: ({ seconds }) => [seconds],
+  text: `
+    with recent as (
+      select times.period, times.starts_at, times.task, times.waits, times.runs, times.succeeded, times.failed, times.permanently_failed
+      from graphile_worker._hathi_job_times as times
+      where times.starts_at > now() - (
+        $1::float8 * interval '1 second' + case times.period when 'day' then interval '1 day' when 'hour' then interval '1 hour' else interval '1 minute' end
+      )
+    ), summed as (
+      select recent.task, bin.n, sum(bin.waits) as waits, sum(bin.runs) as runs
+      from recent
+      cross join lateral rows from (
+        pg_catalog.unnest(recent.waits), pg_catalog.unnest(recent.runs)
+      ) with ordinality as bin (waits, runs, n)
+      group by recent.task, bin.n
+    ), bins as (
+      select summed.task,
+        pg_catalog.array_agg(coalesce(summed.waits, 0)::float8 order by summed.n) as waits,
+        pg_catalog.array_agg(coalesce(summed.runs, 0)::float8 order by summed.n) as runs
+      from summed
+      group by summed.task
+    )
+    select bins.task, bins.waits, bins.runs, sum(recent.succeeded)::float8 as succeeded, sum(recent.failed)::float8 as failed,
+      sum(recent.permanently_failed)::float8 as permanently_failed
+    from bins
+    join recent on recent.task = bins.task
+    group by bins.task, bins.waits, bins.runs
+    order by bins.task`,
+});

@@ -1,0 +1,71 @@
+import type { ClientBase, PoolClient } from "pg";
+import type { Logger } from "../logger.ts";
+import { sleep } from "../util/sleep.ts";
+import { findBlockers, type LockHolder, listHolders } from "./lock-holders.ts";
+import type { IndexStatement } from "./split-indexes.ts";
+
+/** Lends a connection for as long as the callback runs. */
+export type Connect = (callback: (client: PoolClient) => Promise<void>) => Promise<void>;
+
+export interface WatchBuildOptions {
+  /** The connection that is about to build. */
+  readonly client: ClientBase;
+  /** Its server process; undefined if a pooler hides it. */
+  readonly pid: number | undefined;
+  readonly index: IndexStatement;
+  readonly logger: Logger | undefined;
+  readonly connect: Connect | undefined;
+}
+
+const everyMs = 1_000;
+
+/** Logs from a second connection how far a build is, what it waits for and who holds it. Nothing depends on it. */
+export function watchBuild({ client, pid, index, logger, connect }: WatchBuildOptions): { stop(): void } {
+  const stop = new AbortController();
+  if (logger && connect && pid !== undefined) {
+    const tell = teller(index, logger);
+    connect(async (second) => {
+      // The pool may have had no second connection until the build was over, or lend the one that builds.
+      while (second !== client && !stop.signal.aborted) {
+        const blockers = await findBlockers(second, pid);
+        const progress = await readProgress(second, pid);
+        if (!stop.signal.aborted) tell(blockers, progress);
+        await sleep(everyMs, stop.signal);
+      }
+    }).catch(() => undefined); // the build itself reports a lost database
+  }
+  return { stop: () => stop.abort() };
+}
+
+interface Progress {
+  readonly phase: string;
+  readonly percent: number;
+}
+
+async function readProgress(client: ClientBase, pid: number): Promise<Progress | undefined> {
+  const { rows } = await client.query<Progress>(progressText, [pid]);
+  return rows[0];
+}
+
+/** Logs what has changed: another phase, ten per cent more, other transactions in the way. */
+function teller(
+  { name }: IndexStatement,
+  logger: Logger,
+): (blockers: LockHolder[], progress: Progress | undefined) => void {
+  let told = "";
+  return (blockers, progress) => {
+    const state = `${blockers.map(({ pid }) => pid).join()} ${progress?.phase} ${Math.floor((progress?.percent ?? 0) / 10)}`;
+    if (state === told) return;
+    told = state;
+    if (blockers.length > 0)
+      logger.info(`Index ${name} waits for the end of other transactions: ${listHolders(blockers)}.`);
+    else if (progress) logger.info(`Index ${name}: ${progress.phase}, ${progress.percent} %.`);
+  };
+}
+
+const progressText = `
+select phase,
+  floor(100.0 * case when blocks_total > 0 then blocks_done else tuples_done end
+    / greatest(1, case when blocks_total > 0 then blocks_total else tuples_total end))::integer as percent
+from pg_stat_progress_create_index
+where pid = $1`;

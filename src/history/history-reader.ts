@@ -1,0 +1,143 @@
+import type { Database } from "../db/database.ts";
+import {
+  type ErrorGroupRow,
+  type FoundHistoryRow,
+  findHistory,
+  type HistoryRow,
+  listErrorGroups,
+  listHistory,
+} from "../db/statements/history.ts";
+import { JobSpecError } from "../errors.ts";
+import { checkInteger, checkJobId, type JobId } from "../job-checks.ts";
+import { suggestion } from "../util/nearest.ts";
+
+export type HistoryOutcome = HistoryRow["outcome"];
+
+/** How one attempt of a job ended. */
+export interface HistoryEntry extends HistoryRow {}
+
+/** The same with what was kept beside it. */
+export interface JobHistoryEntry extends HistoryEntry {
+  /** With `history: "full"`. */
+  readonly payload: unknown;
+  /** With `keepResult`. */
+  readonly result: unknown;
+}
+
+/** Which attempts are meant; what is left out does not matter. */
+export interface HistoryFilter {
+  readonly task?: string | undefined;
+  readonly queue?: string | undefined;
+  readonly key?: string | undefined;
+  readonly outcome?: HistoryOutcome | readonly HistoryOutcome[] | undefined;
+  /** Failures of one group of `listErrors`. */
+  readonly fingerprint?: string | undefined;
+  /** Settled at this moment or later. */
+  readonly since?: Date | undefined;
+  /** Settled before this moment. */
+  readonly until?: Date | undefined;
+}
+
+export interface HistoryPageOptions {
+  /** Attempts on a page; from 1 to 1000, 50 if left out. */
+  readonly limit?: number | undefined;
+  /** The `next` of the page before. */
+  readonly after?: string | null | undefined;
+}
+
+export interface HistoryPage {
+  /** Newest first. */
+  readonly entries: readonly HistoryEntry[];
+  /** Give this as `after` for the next page; null on the last one. */
+  readonly next: string | null;
+}
+
+/** Failures that are the same: of one task, one class of error and one place in the code. */
+export interface ErrorGroup extends ErrorGroupRow {}
+
+export interface ListErrorsOptions {
+  readonly task?: string | undefined;
+  readonly since?: Date | undefined;
+  /** From 1 to 1000, 50 if left out. */
+  readonly limit?: number | undefined;
+}
+
+/** Reads what was kept of jobs. */
+export interface HistoryReader {
+  /** One page of how attempts ended, newest first. */
+  listHistory(filter?: HistoryFilter, page?: HistoryPageOptions): Promise<HistoryPage>;
+  /** Every attempt of a job that is kept, oldest first. */
+  getJobHistory(id: JobId): Promise<JobHistoryEntry[]>;
+  /** Failures in groups, the latest first. */
+  listErrors(options?: ListErrorsOptions): Promise<ErrorGroup[]>;
+}
+
+export function makeHistoryReader(database: Pick<Database, "run">): HistoryReader {
+  return {
+    async listHistory(filter = {}, { limit = 50, after } = {}) {
+      const size = checkInteger("limit", limit, 1, 1000);
+      const rows = await database.run(listHistory, { ...paramsOf(filter), after: readPlace(after), limit: size + 1 });
+      const shown = rows.slice(0, size);
+      return {
+        entries: shown.map(({ place: _place, ...entry }) => entry),
+        next: rows.length > size ? shown.at(-1)!.place : null,
+      };
+    },
+    async getJobHistory(id) {
+      const rows = await database.run(findHistory, { ids: [checkJobId(id)] });
+      return rows.map(toEntry);
+    },
+    listErrors: ({ task, since, limit = 50 } = {}) =>
+      database.run(listErrorGroups, {
+        task: task ?? null,
+        since: checkDate("since", since),
+        limit: checkInteger("limit", limit, 1, 1000),
+      }),
+  };
+}
+
+function toEntry({ created_at: _created, has_result: _has, ...entry }: FoundHistoryRow): JobHistoryEntry {
+  return entry;
+}
+
+function readPlace(after: string | null | undefined): [string, string, string] | null {
+  if (after === undefined || after === null) return null;
+  const [, at, entry, id] = /^([\dT:.Z-]+)\/(\d+)\/(\d+)$/.exec(after) ?? [];
+  if (at && entry && id) return [at, entry, id];
+  throw new JobSpecError(`'after' must be the 'next' of the page before, got '${after}'.`);
+}
+
+const outcomes: readonly HistoryOutcome[] = ["succeeded", "failed", "permanentlyFailed", "cancelled", "snoozed"];
+
+function checkOutcome(outcome: string): HistoryOutcome {
+  const found = outcomes.find((known) => known === outcome);
+  if (found) return found;
+  throw new JobSpecError(
+    `'${outcome}' is not an outcome: use one of ${outcomes.join(", ")}.${suggestion(outcome, outcomes)}`,
+  );
+}
+
+function checkDate(name: string, date: Date | undefined): Date | null {
+  if (date && Number.isNaN(date.getTime())) throw new JobSpecError(`'${name}' must be a valid date.`);
+  return date ?? null;
+}
+
+function paramsOf({
+  task,
+  queue,
+  key,
+  outcome,
+  fingerprint,
+  since,
+  until,
+}: HistoryFilter): Omit<Parameters<typeof listHistory.values>[0], "after" | "limit"> {
+  return {
+    task: task ?? null,
+    queue: queue ?? null,
+    key: key ?? null,
+    outcomes: outcome === undefined ? null : [outcome].flat().map(checkOutcome),
+    fingerprint: fingerprint ?? null,
+    since: checkDate("since", since),
+    until: checkDate("until", until),
+  };
+}

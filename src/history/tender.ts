@@ -1,0 +1,67 @@
+import type { Database } from "../db/database.ts";
+import { isAway, isRepeatable } from "../db/sqlstate.ts";
+import { tendHistory } from "../db/statements/history.ts";
+import { errorTitle } from "../error-text.ts";
+import type { Logger } from "../logger.ts";
+import { clearInterval, setInterval } from "../util/timers.ts";
+
+/** Partitions are made for three days, so a worker that is up in one of them is enough. */
+const intervalMs = 60 * 60_000;
+/** Each step makes the missing partitions or drops one. */
+const maxSteps = 100;
+
+export interface HistoryTenderOptions {
+  readonly database: Pick<Database, "run">;
+  readonly logger: Logger;
+  /** For how many days anything is kept. */
+  readonly days: () => readonly number[];
+}
+
+/** Makes the partitions of history ahead and drops those that have expired. Of several workers at once, one does it. */
+export class HistoryTender {
+  readonly #options: HistoryTenderOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #busy: Promise<void> = Promise.resolve();
+  #isStopped = false;
+  #hasWarned = false;
+
+  constructor(options: HistoryTenderOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#busy = this.#tend();
+    this.#timer = setInterval(() => {
+      this.#busy = this.#tend();
+    }, intervalMs);
+    this.#timer.unref();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearInterval(this.#timer);
+    await this.#busy;
+  }
+
+  async #tend(): Promise<void> {
+    const { database, days, logger } = this.#options;
+    try {
+      const kept = days();
+      if (kept.length === 0) return;
+      for (let step = 0; step < maxSteps && !this.#isStopped; step++) {
+        const [row] = await database.run(tendHistory, { days: kept });
+        if (!row?.may_be_more) return;
+      }
+    } catch (error) {
+      // Settles go on: what has no partition goes to the default one.
+      if (this.#hasWarned || isAway(error) || isRepeatable(error)) return;
+      this.#hasWarned = true;
+      logger.warn(
+        `The partitions of the job history could not be made or dropped; it will be tried again: ${errorTitle(error)}`,
+        {
+          error,
+        },
+      );
+    }
+  }
+}

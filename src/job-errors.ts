@@ -1,0 +1,89 @@
+import { inspect } from "node:util";
+import { HathiError, JobSpecError } from "./errors.ts";
+import { formatSpan, parseSpan } from "./util/time-span.ts";
+
+/** Throw it from a task to put the job off: its attempt is not used, and it runs again then. */
+export class SnoozeError extends HathiError {
+  readonly code = "SNOOZE";
+  /** A moment, if one was given. */
+  readonly until: Date | undefined;
+  /** Milliseconds from now, if a length of time was given. */
+  readonly delayMs: number | undefined;
+
+  /** `when`: milliseconds, a string such as `"5m"`, or the moment itself. */
+  constructor(when: number | string | Date, message?: string) {
+    const delayMs = typeof when === "string" ? parseSpan(when) : typeof when === "number" ? when : undefined;
+    const until = when instanceof Date && !Number.isNaN(when.getTime()) ? when : undefined;
+    if (!until && !(delayMs !== undefined && Number.isFinite(delayMs) && delayMs >= 0)) {
+      throw new JobSpecError(
+        `SnoozeError takes milliseconds, a string such as "5m", or a date; got ${inspect(when, { depth: 0 })}.`,
+      );
+    }
+    super(message ?? `Snoozed ${until ? `until ${until.toISOString()}` : `for ${formatSpan(delayMs!)}`}`);
+    this.until = until;
+    this.delayMs = delayMs;
+  }
+}
+
+/** Throw it from a task when trying again is pointless: the job fails permanently, whatever attempts are left. */
+export class UnrecoverableError extends HathiError {
+  readonly code = "UNRECOVERABLE";
+}
+
+/** Throw it from a task to cancel its own job: the job is gone and does not count as failed. */
+export class CancelJobError extends HathiError {
+  readonly code = "CANCEL_JOB";
+}
+
+/** The `reason` of a job's `abortSignal` when the job was cancelled. */
+export class JobCancelledError extends HathiError {
+  readonly code = "JOB_CANCELLED";
+  /** What was given as the reason. */
+  readonly cancelReason: string | null;
+  readonly cancelledBy: string | null;
+
+  constructor(cancelReason: string | null, cancelledBy: string | null) {
+    super(`The job was cancelled${cancelReason === null ? "" : `: ${cancelReason}`}`);
+    this.cancelReason = cancelReason;
+    this.cancelledBy = cancelledBy;
+  }
+}
+
+/** The job took longer than its `timeout`: the `reason` of its `abortSignal`, and then what the attempt failed with. */
+export class TimeoutError extends HathiError {
+  readonly code = "JOB_TIMEOUT";
+  readonly timeoutMs: number;
+
+  constructor(timeoutMs: number, options?: ErrorOptions) {
+    super(`The job took longer than its timeout of ${timeoutMs} ms`, options);
+    this.timeoutMs = timeoutMs;
+  }
+}
+
+/** The `reason` of a job's `abortSignal` when the job was given to another worker: what it does now is done twice. */
+export class JobLostError extends HathiError {
+  readonly code = "JOB_LOST";
+}
+
+/** The `reason` of a job's `abortSignal` when its worker stops and has waited for long enough. Its name is the usual one. */
+export class ShutdownAbortError extends HathiError {
+  readonly code = "SHUTDOWN";
+  override get name(): string {
+    return "AbortError";
+  }
+}
+
+type Thrown = SnoozeError | UnrecoverableError | CancelJobError;
+
+/** What a task decided by throwing it, if it did. Another copy of this library may have made the error, so its code counts. */
+export function decisionIn(error: Error): Thrown | undefined {
+  if (error instanceof SnoozeError || error instanceof UnrecoverableError || error instanceof CancelJobError) {
+    return error;
+  }
+  const { code, name } = error as Partial<Thrown>;
+  const isOurs =
+    (code === "SNOOZE" && name === "SnoozeError") ||
+    (code === "UNRECOVERABLE" && name === "UnrecoverableError") ||
+    (code === "CANCEL_JOB" && name === "CancelJobError");
+  return isOurs ? (error as Thrown) : undefined;
+}

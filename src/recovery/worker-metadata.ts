@@ -1,0 +1,12 @@
+/** What a worker says about itself; `tasks` tells those who ask why a job does not run. */
+export interface WorkerMetadata {
+  readonly pid: number;
+  readonly hostname: string;
+  readonly version: string;
+  readonly concurrency: number;
+  /** It was asked to stop, so its death is no job's fault. */
+  readonly stopping?: true;
+  /** The newest migration of ours that it knows. */
+  readonly migration: number;
+  readonly tasks: readonly string[];
+}

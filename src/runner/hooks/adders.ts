@@ -1,0 +1,84 @@
+import { type Adders, acceptDefinitions } from "../../client/accept-definitions.ts";
+import { type AddOptions, makeAddJob, makeSharedAddJob } from "../../client/add-job.ts";
+import { makeAddJobs } from "../../client/add-jobs.ts";
+import type { Database } from "../../db/database.ts";
+import { JobSkippedError } from "../../errors.ts";
+import type { Lifecycle } from "../../hooks/lifecycle.ts";
+import type { Meter } from "../../hooks/meter.ts";
+import type { AddJobFunction, AddJobsFunction, Job, TaskName, TaskSpec } from "../../job.ts";
+import { traceAddJob, traceAddJobs } from "../../telemetry/trace-adds.ts";
+
+interface NameAdders {
+  readonly addJob: AddJobFunction;
+  readonly addJobs: AddJobsFunction;
+}
+
+interface AddersOptions {
+  readonly settings: AddOptions & { readonly metrics?: Meter | undefined };
+  readonly lifecycle: Lifecycle;
+}
+
+/** The ways in: every job that is added through this library goes past the `beforeJobSchedule` hooks, and is traced. */
+export function makeAdders(database: Pick<Database, "run">, { settings, lifecycle }: AddersOptions): Adders {
+  const adders = { addJob: makeAddJob(database, settings), addJobs: makeAddJobs(database, settings) };
+  return acceptDefinitions(throughHooks(counted(adders, settings.metrics), lifecycle));
+}
+
+/** The same, where jobs that are added at the same time may share a statement. */
+export function makeSharedAdders(database: Pick<Database, "run">, { settings, lifecycle }: AddersOptions): Adders {
+  const adders = { addJob: makeSharedAddJob(database, settings), addJobs: makeAddJobs(database, settings) };
+  return acceptDefinitions(throughHooks(counted(adders, settings.metrics), lifecycle));
+}
+
+function counted({ addJob, addJobs }: NameAdders, meter: Meter | undefined): NameAdders {
+  if (!meter) return { addJob, addJobs };
+  return {
+    addJob: async (...args) => {
+      const job = await addJob(...args);
+      meter.added(job.task_identifier, 1);
+      return job;
+    },
+    addJobs: async (...args) => {
+      const jobs = await addJobs(...args);
+      for (const job of jobs) meter.added(job.task_identifier, 1);
+      return jobs;
+    },
+  };
+}
+
+function throughHooks(adders: NameAdders, lifecycle: Lifecycle): NameAdders {
+  const traced: NameAdders = { addJob: traceAddJob(adders.addJob), addJobs: traceAddJobs(adders.addJobs) };
+  if (!lifecycle.has("beforeJobSchedule")) return traced;
+  return { addJob: askFirst(traced.addJob, lifecycle), addJobs: askForEach(traced.addJobs, lifecycle) };
+}
+
+function askFirst(addJob: AddJobFunction, lifecycle: Lifecycle): AddJobFunction {
+  return async (identifier, payload, spec) => {
+    const wanted = await lifecycle.askSchedule({ identifier, payload, spec: spec ?? {} });
+    return await addJob<TaskName>(identifier, wanted.payload, wanted.spec);
+  };
+}
+
+/** A job that is skipped is left out; one that is refused takes the whole call with it, as one that is wrong does. */
+function askForEach(addJobs: AddJobsFunction, lifecycle: Lifecycle): AddJobsFunction {
+  const ask = async (given: object): Promise<object | null> => {
+    const { identifier, payload, ...spec } = given as TaskSpec & { identifier: string; payload: unknown };
+    try {
+      const wanted = await lifecycle.askSchedule({ identifier, payload, spec });
+      return { ...wanted.spec, identifier, payload: wanted.payload };
+    } catch (error) {
+      if (error instanceof JobSkippedError) return null;
+      throw error;
+    }
+  };
+  const addWanted = async (specs: readonly object[], jobKeyPreserveRunAt?: boolean): Promise<readonly Job[]> => {
+    if (!Array.isArray(specs)) return await addJobs(specs as never, jobKeyPreserveRunAt);
+    const wanted: object[] = [];
+    for (const spec of specs) {
+      const answer = typeof spec === "object" && spec !== null ? await ask(spec) : spec;
+      if (answer !== null || spec === null) wanted.push(answer);
+    }
+    return await addJobs(wanted as never, jobKeyPreserveRunAt);
+  };
+  return addWanted as AddJobsFunction;
+}

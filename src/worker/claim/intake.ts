@@ -1,0 +1,280 @@
+import type { Listener } from "../../db/listener.ts";
+import type { Job } from "../../job.ts";
+import { deferred } from "../../util/deferred.ts";
+import type { Worker, WorkerPool } from "../../worker.ts";
+import type { PoolOptions } from "../pool-options.ts";
+import type { CancelWatch } from "../run/cancel-watch.ts";
+import type { Dispatcher } from "../run/dispatcher.ts";
+import type { Slot } from "../run/slot.ts";
+import type { HandOver } from "../settle/hand-over.ts";
+import type { Outage } from "../settle/outage.ts";
+import type { Strays } from "../settle/strays.ts";
+import type { WriteBack } from "../settle/write-back.ts";
+import { Claimer, type Room } from "./claimer.ts";
+import { deafPollMs, hearJobs } from "./hear-jobs.ts";
+import { KnownTasks } from "./known-tasks.ts";
+import type { LocalQueueView } from "./local-queue.ts";
+import type { PauseGate } from "./pause-gate.ts";
+import { PayloadReader } from "./payload-reader.ts";
+
+export interface IntakeOptions extends PoolOptions {
+  readonly workerPool: WorkerPool;
+  readonly slots: readonly Slot[];
+  /** The names by which this worker can be paused. */
+  readonly workerNames: () => readonly string[];
+  readonly outage: Outage;
+  readonly strays: Strays;
+  readonly localQueue: LocalQueueView | undefined;
+  readonly pauses: PauseGate;
+  readonly dispatcher: Dispatcher;
+  readonly handOver: HandOver | undefined;
+  readonly writeBack: WriteBack;
+  readonly cancels: CancelWatch | undefined;
+}
+
+/** Brings jobs in: listens for them, claims them for this pool's tasks, and hands them to the dispatcher until it is closed. */
+export class Intake {
+  readonly #options: IntakeOptions;
+  readonly #tasks: KnownTasks;
+  readonly #claimer: Claimer;
+  readonly #reader: PayloadReader;
+  readonly #listener: Listener | undefined;
+  readonly #stop = new AbortController();
+  readonly #firstLook = deferred();
+  #claiming: Promise<void> = Promise.resolve();
+  #firstFlags: Promise<string[] | null> | undefined;
+  #isDeaf = false;
+  #returnsBefore = 0;
+
+  constructor(options: IntakeOptions) {
+    this.#options = options;
+    this.#tasks = new KnownTasks(options);
+    this.#reader = new PayloadReader({
+      ...options,
+      onRead: (jobs, bytes) => {
+        this.#enter(jobs, bytes);
+        this.#claimer.wake();
+      },
+      isWaiting: (job) => options.dispatcher.unstarted().includes(job),
+      onReturn: (jobs) => options.writeBack.giveBack({ jobs, queueIds: [] }),
+    });
+    this.#claimer = this.#makeClaimer();
+    this.#listener = this.#makeListener();
+  }
+
+  get isOpen(): boolean {
+    return !this.#stop.signal.aborted;
+  }
+
+  /** When the claimer's loop last turned, on the monotonic clock. */
+  get turnedAt(): number {
+    return this.#claimer.turnedAt;
+  }
+
+  /** Plugins know that the workers start, which happens with the first claim. */
+  get hasStartedWorkers(): boolean {
+    return this.#firstFlags !== undefined;
+  }
+
+  start(): void {
+    this.#options.pauses.start();
+    this.#listener?.start();
+    this.#claiming = this.#claimer.run(this.#stop.signal);
+  }
+
+  /** Instead of `start`: resolves when there is nothing more to do, rejects when that cannot be found out. */
+  runUntilEmpty(): Promise<void> {
+    this.#claiming = this.#claimer.runUntilEmpty(this.#stop.signal, () => this.#isQuiet);
+    return this.#claiming;
+  }
+
+  /** There may be jobs now. */
+  nudge(): void {
+    this.#claimer.nudge();
+  }
+
+  /** Jobs that we held are in line again. */
+  startOver(): void {
+    this.#claimer.startOver();
+  }
+
+  /** Jobs that are known of may find a place now. */
+  wake(): void {
+    this.#claimer.wake();
+  }
+
+  /** A slot is free. While no notifications arrive, that is a reason to scan. */
+  noticeRoom(): void {
+    this.#reader.noticeStart();
+    if (this.#listener?.isListening) this.#claimer.wake();
+    else this.#claimer.nudge();
+  }
+
+  /** A job will be due then. */
+  expect(inMs: number): void {
+    this.#claimer.expect(inMs);
+  }
+
+  refreshTasks(): void {
+    this.#tasks.forget();
+    this.#claimer.nudge();
+  }
+
+  /** Stops claiming; jobs of a claim under way are returned. */
+  close(): void {
+    this.#stop.abort();
+    this.#options.pauses.stop();
+    const jobs = this.#reader.close();
+    this.#options.writeBack.giveBack({ jobs, queueIds: queuesOf(jobs) });
+  }
+
+  /** Jobs that are ours and whose payload is still being read. */
+  reading(): Job[] {
+    return this.#reader.jobs();
+  }
+
+  /** Jobs are held, and no notification would tell of a pause. */
+  get holdsUntold(): boolean {
+    const { dispatcher, ownsTransactions } = this.#options;
+    if (!ownsTransactions || this.#listener?.isListening) return false;
+    return dispatcher.waiting > 0 || this.#reader.jobs().length > 0;
+  }
+
+  /** Resolves when no claim is under way any more. */
+  async ended(): Promise<void> {
+    await this.#claiming.catch(() => undefined);
+  }
+
+  async stopListening(): Promise<void> {
+    await this.#listener?.stop();
+  }
+
+  get #isQuiet(): boolean {
+    const { dispatcher, writeBack } = this.#options;
+    return dispatcher.isQuiet && !writeBack.isReturning && this.#reader.jobs().length === 0;
+  }
+
+  /** What is being read will need a place, too. */
+  #room(): Room | null {
+    const { localQueue, dispatcher, writeBack, ownsTransactions, lifeline } = this.#options;
+    if (lifeline?.mayWork === false) return null;
+    const room = localQueue?.isResting || writeBack.mustBeWaitedFor ? null : dispatcher.room();
+    const reading = ownsTransactions ? this.#reader.load : this.#reader.jobs().length;
+    if (!room || reading === 0) return room;
+    return room.jobs > reading ? { ...room, jobs: room.jobs - reading } : null;
+  }
+
+  #makeClaimer(): Claimer {
+    const { database, emit, settings, outage, strays, localQueue, dispatcher, workerPool, lifeline } = this.#options;
+    return new Claimer({
+      database,
+      lifeline,
+      outage,
+      strays,
+      poolId: () => workerPool.id,
+      workerNames: () => this.#options.workerNames(),
+      tasks: () => this.#tasks.ids(),
+      room: () => this.#room(),
+      forbiddenFlags: () => this.#flagsToSkip(),
+      acceptedFlags: settings.acceptedFlags ?? null,
+      useNodeTime: settings.useNodeTime,
+      relaxed: this.#options.ownsTransactions,
+      pollInterval: () => (this.#isDeaf ? Math.min(deafPollMs, settings.pollInterval) : settings.pollInterval),
+      onClaiming: () => {
+        this.#returnsBefore = dispatcher.returns;
+        localQueue?.polling();
+        this.#forFreeSlots((worker) => emit("worker:getJob:start", { worker }));
+      },
+      onPauses: (pauses, askedAt) => this.#options.pauses.learn(pauses, askedAt),
+      onClaimed: (jobs, wanted, bytes, unread) => {
+        this.#firstLook.resolve();
+        this.#handOn(jobs, wanted, bytes, unread);
+      },
+      onAnswer: (jobs, wanted, durationMs) => {
+        if (emit.heard("claim:complete")) emit("claim:complete", { workerPool, jobs, wanted, durationMs });
+      },
+      onError: (error) => {
+        this.#firstLook.resolve();
+        emit("claim:error", { workerPool, error });
+        this.#forFreeSlots((worker) => emit("worker:getJob:error", { worker, error }));
+      },
+    });
+  }
+
+  #makeListener(): Listener | undefined {
+    const { listenOn } = this.#options;
+    if (!listenOn) return undefined;
+    return hearJobs({
+      ...this.#options,
+      ...listenOn,
+      // Jobs that are there already need not wait until another connection is made.
+      after: this.#firstLook.promise,
+      onListening: () => {
+        this.#claimer.nudge();
+        this.#options.pauses.ask();
+        this.#options.cancels?.ask();
+      },
+      onPauses: () => this.#options.pauses.ask(),
+      onCancel: (payload) => this.#options.cancels?.hear(payload),
+      onDeaf: () => {
+        this.#isDeaf = true;
+        this.#claimer.nudge();
+      },
+    });
+  }
+
+  #handOn(jobs: readonly Job[], wanted: number, bytes: number, unread: ReadonlySet<Job>): void {
+    const { emit, localQueue, handOver, dispatcher, writeBack } = this.#options;
+    handOver?.claimed(jobs);
+    localQueue?.claimed(jobs, wanted, () => this.#claimer.wake());
+    if (dispatcher.returns !== this.#returnsBefore) {
+      writeBack.giveBack({ jobs, queueIds: queuesOf(jobs) });
+      return;
+    }
+    const isEntering = this.#mayEnter(jobs);
+    this.#enter(unread.size > 0 && isEntering ? this.#reader.take(jobs, unread) : jobs, bytes);
+    if (jobs.length < wanted && isEntering) this.#forFreeSlots((worker) => emit("worker:getJob:empty", { worker }));
+  }
+
+  /** False if they were claimed under an id that was taken for dead meanwhile, or after we have closed. */
+  #mayEnter(jobs: readonly Job[]): boolean {
+    return this.isOpen && (!jobs[0] || jobs[0].locked_by === this.#options.workerPool.id);
+  }
+
+  #enter(jobs: readonly Job[], bytes: number): void {
+    const { interceptors, localQueue, dispatcher, writeBack } = this.#options;
+    if (!this.#mayEnter(jobs)) {
+      writeBack.giveBack({ jobs, queueIds: queuesOf(jobs) });
+      return;
+    }
+    interceptors?.onClaimed?.(jobs);
+    dispatcher.accept(jobs, bytes);
+    if (dispatcher.waiting > 0) localQueue?.holding();
+  }
+
+  /** A claim is made for the whole pool; whoever listens hears of it from each slot that could take a job. */
+  #forFreeSlots(say: (worker: Worker) => void): void {
+    const { emit, dispatcher } = this.#options;
+    if (emit.heard("worker:getJob:start") || emit.heard("worker:getJob:empty") || emit.heard("worker:getJob:error")) {
+      for (const slot of dispatcher.freeSlots.toReversed()) say(slot);
+    }
+  }
+
+  async #flagsToSkip(): Promise<readonly string[] | null> {
+    const flags = await this.#options.forbiddenFlags();
+    if (this.#firstFlags) return flags;
+    this.#firstFlags = this.#startWorkers(flags ? [...flags] : null);
+    return this.#firstFlags;
+  }
+
+  async #startWorkers(flags: string[] | null): Promise<string[] | null> {
+    const { hooks, slots } = this.#options;
+    let flagsToSkip = flags;
+    for (const worker of slots) flagsToSkip = await hooks.onWorkerStart(worker, flagsToSkip);
+    return flagsToSkip;
+  }
+}
+
+function queuesOf(jobs: readonly Job[]): number[] {
+  return [...new Set(jobs.map(({ job_queue_id }) => job_queue_id).filter((id) => id !== null))];
+}

@@ -1,0 +1,61 @@
+/** How many jobs a pool may hold ahead at the most, whatever their speed. */
+const maxAhead = 2_000;
+/** How many bytes of payload it may hold ahead. */
+const maxBytesAhead = 2 * 1024 * 1024;
+/** What is held ahead should be started within this time, or it would be better off with another process. */
+const horizonMs = 25;
+/** The first runs say little: their code is not compiled yet. So the shortest of them counts. */
+const coldJobs = 5;
+/** After jobs had to be returned because nothing moved, claim only for free slots for a while. */
+const restAfterStallMs = 1_000;
+/** After jobs had to be returned that waited for their queue, take one job per queue for a while. */
+const restAfterSlowQueueMs = 1_000;
+
+/**
+ * Says how many jobs to claim beyond the free slots: as many as the pool will start within a moment, judging by how long jobs
+ * have taken. Slow jobs are never hoarded; trivial jobs never wait for the database.
+ */
+export class Pace {
+  #jobMs: number | undefined;
+  #jobBytes = 0;
+  #seen = 0;
+  #stalledUntil = 0;
+  #slowQueueUntil = 0;
+
+  observeJob(durationMs: number): void {
+    this.#seen++;
+    if (this.#jobMs === undefined || this.#seen <= coldJobs) {
+      this.#jobMs = Math.min(durationMs, this.#jobMs ?? durationMs);
+      return;
+    }
+    // Rises at once and falls slowly: holding too few costs a little speed, too many makes others wait.
+    const weight = durationMs > this.#jobMs ? 0.5 : 0.05;
+    this.#jobMs += (durationMs - this.#jobMs) * weight;
+  }
+
+  observeClaim(jobs: number, bytes: number): void {
+    if (jobs > 0) this.#jobBytes = bytes / jobs;
+  }
+
+  observeStall(now: number): void {
+    this.#stalledUntil = now + restAfterStallMs;
+  }
+
+  observeSlowQueue(now: number): void {
+    this.#slowQueueUntil = now + restAfterSlowQueueMs;
+  }
+
+  /** How many jobs one slot will get through in that moment, one after the other. */
+  inARow(now: number): number {
+    if (this.#jobMs === undefined || now < Math.max(this.#stalledUntil, this.#slowQueueUntil)) return 1;
+    return Math.max(1, Math.floor(Math.min(horizonMs / Math.max(this.#jobMs, 0.001), this.#seen * 4)));
+  }
+
+  ahead(slots: number, now: number): number {
+    if (this.#jobMs === undefined || now < this.#stalledUntil) return 0;
+    const soon = (slots * horizonMs) / Math.max(this.#jobMs, 0.001) - slots;
+    const affordable = maxBytesAhead / Math.max(this.#jobBytes, 1);
+    // Trust grows with what was seen: never more ahead than a few times the jobs done so far.
+    return Math.max(0, Math.floor(Math.min(soon, affordable, maxAhead, this.#seen * 4)));
+  }
+}

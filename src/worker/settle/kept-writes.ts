@@ -1,0 +1,108 @@
+import type { Database } from "../../db/database.ts";
+import type { RuledJob } from "../../db/statements/control.ts";
+import {
+  completeJobsKept,
+  failJobsKept,
+  type KeptEnd,
+  type KeptTasks,
+  ruleJobsKept,
+} from "../../db/statements/history.ts";
+import type { Release, UnwrittenRow } from "../../db/statements/settle.ts";
+import { printError } from "../../error-print.ts";
+import type { KeepRule, KeepRules } from "../../kept-history.ts";
+import type { Outcome } from "../run/outcome.ts";
+import type { EndedJob } from "./ended-job.ts";
+
+type Batch<Ended extends Outcome> = readonly EndedJob<Ended>[];
+type Succeeded = Extract<Outcome, { kind: "succeeded" }>;
+type Unsuccessful = Exclude<Outcome, { kind: "succeeded" }>;
+
+/** The statements that settle and keep history. Each gives undefined if nothing is kept of these jobs: then the plain statement serves. */
+export class KeptWrites {
+  readonly #database: Database;
+  readonly #rules: KeepRules;
+
+  constructor(database: Database, rules: KeepRules) {
+    this.#database = database;
+    this.#rules = rules;
+  }
+
+  complete(ended: Batch<Succeeded>, release: Release): Promise<UnwrittenRow[]> | undefined {
+    const rules = this.#rulesFor(ended);
+    if (!rules) return undefined;
+    const sorted = ended.toSorted((a, b) => Number(a.jobId) - Number(b.jobId));
+    const hasResults = sorted.some(({ outcome }) => outcome.result !== undefined);
+    return this.#database.run(completeJobsKept, {
+      poolId: ended[0]!.poolId,
+      jobIds: sorted.map(({ jobId }) => jobId),
+      runs: sorted.map(({ durationMs }) => Math.round(durationMs)),
+      results: hasResults ? sorted.map(({ outcome }) => outcome.result ?? null) : null,
+      kept: this.#describe(rules, "completedDays"),
+      ...release,
+    });
+  }
+
+  fail(
+    ended: Batch<Extract<Outcome, { kind: "failed" }>>,
+    release: Release,
+    isInDoubt: boolean,
+  ): Promise<UnwrittenRow[]> | undefined {
+    const rules = this.#rulesFor(ended);
+    if (!rules) return undefined;
+    const jobs = ended.map((each) => ({ ...toEnd(each), payload: each.outcome.remaining ?? null }));
+    const kept = this.#describe(rules, "failedDays");
+    return this.#database.run(failJobsKept, { poolId: ended[0]!.poolId, jobs, kept, isInDoubt, ...release });
+  }
+
+  rule<Ruled extends Unsuccessful>(
+    ended: Batch<Ruled>,
+    toRuled: (outcome: Ruled) => RuledJob,
+    release: Release,
+    isInDoubt: boolean,
+  ): Promise<UnwrittenRow[]> | undefined {
+    const rules = this.#rulesFor(ended);
+    if (!rules) return undefined;
+    const jobs = ended.map((each) => ({ ...toEnd(each), ...toRuled(each.outcome) }));
+    const kept = this.#describe(rules, "failedDays");
+    return this.#database.run(ruleJobsKept, { poolId: ended[0]!.poolId, jobs, kept, isInDoubt, ...release });
+  }
+
+  #rulesFor(ended: readonly EndedJob[]): Map<number, KeepRule> | undefined {
+    const rules = new Map<number, KeepRule>();
+    let last: number | undefined;
+    for (const { outcome } of ended) {
+      const { task_id: taskId, task_identifier: task } = outcome.job;
+      // Neighbours are mostly of one task.
+      if (taskId === last) continue;
+      last = taskId;
+      if (rules.has(taskId)) continue;
+      const rule = this.#rules.of(task);
+      if (rule) rules.set(taskId, rule);
+    }
+    return rules.size > 0 ? rules : undefined;
+  }
+
+  #describe(rules: ReadonlyMap<number, KeepRule>, days: "completedDays" | "failedDays"): KeptTasks {
+    const all = [...rules.values()];
+    return {
+      taskIds: [...rules.keys()],
+      keptAs: all.map(({ keptAs }) => keptAs),
+      days: all.map((rule) => rule[days]),
+      resultDays: all.map(({ resultDays }) => resultDays),
+      areAwaited: all.map(({ keepsResult }) => keepsResult),
+      redact: this.#rules.redact,
+    };
+  }
+}
+
+function toEnd({ outcome, durationMs }: EndedJob<Unsuccessful>): KeptEnd {
+  const { job, error, text } = outcome;
+  return {
+    id: job.id,
+    attempt: job.attempts,
+    error: text,
+    payload: null,
+    runMs: Math.round(durationMs),
+    ...printError(job.task_identifier, error),
+  };
+}

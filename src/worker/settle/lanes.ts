@@ -1,0 +1,127 @@
+import type { Database } from "../../db/database.ts";
+import { type RuledJob, type Ruling, ruleJobs } from "../../db/statements/control.ts";
+import { completeJobs, failJobs, type Release, type UnwrittenRow } from "../../db/statements/settle.ts";
+import type { KeepRules } from "../../kept-history.ts";
+import type { Outcome } from "../run/outcome.ts";
+import type { EndedJob } from "./ended-job.ts";
+import { KeptWrites } from "./kept-writes.ts";
+
+type OutcomeOf<Kind extends Outcome["kind"]> = Extract<Outcome, { kind: Kind }>;
+
+/** Makes the statement for jobs that are settled together. `isInDoubt` says that an earlier try may have gone through. */
+type Write<Ended extends Outcome> = (
+  ended: readonly EndedJob<Ended>[],
+  release: Release,
+  isInDoubt: boolean,
+) => Promise<UnwrittenRow | undefined>;
+
+/** What is written with one statement. */
+export interface LaneSpec<Ended extends Outcome> {
+  readonly write: Write<Ended>;
+  /** What the pool reports to have tried if the database keeps refusing. */
+  readonly action: string;
+  readonly delayMs: number;
+}
+
+export interface LaneDelays {
+  readonly completeJobBatchDelay: number;
+  readonly failJobBatchDelay: number;
+}
+
+export type LaneName = "completing" | "failing" | "ruling";
+
+/** Which lane writes which kind of outcome. */
+export const laneByKind = {
+  succeeded: "completing",
+  failed: "failing",
+  backedOff: "ruling",
+  gaveUp: "ruling",
+  snoozed: "ruling",
+  cancelled: "ruling",
+} as const satisfies Record<Outcome["kind"], LaneName>;
+
+export type OutcomeIn<Name extends LaneName> = OutcomeOf<
+  { [Kind in Outcome["kind"]]: (typeof laneByKind)[Kind] extends Name ? Kind : never }[Outcome["kind"]]
+>;
+
+export function makeLaneSpecs(
+  database: Database,
+  delays: LaneDelays,
+  keepRules: KeepRules,
+): { readonly [Name in LaneName]: LaneSpec<OutcomeIn<Name>> } {
+  const kept = new KeptWrites(database, keepRules);
+  return {
+    completing: {
+      write: writeCompleted(database, kept),
+      action: "completeJob",
+      delayMs: delays.completeJobBatchDelay,
+    },
+    failing: {
+      write: writeFailed(database, kept),
+      action: "failJob",
+      delayMs: delays.failJobBatchDelay,
+    },
+    ruling: {
+      write: writeRuled(database, kept),
+      action: "settleJob",
+      delayMs: delays.failJobBatchDelay,
+    },
+  };
+}
+
+function writeCompleted(database: Database, kept: KeptWrites): Write<OutcomeIn<"completing">> {
+  return async (ended, release) => {
+    const jobIds = (): string[] => ended.map(({ outcome }) => outcome.job.id);
+    const [row] = await (kept.complete(ended, release) ??
+      database.run(completeJobs, { poolId: ended[0]!.poolId, jobIds: jobIds(), ...release }));
+    return row;
+  };
+}
+
+function writeFailed(database: Database, kept: KeptWrites): Write<OutcomeIn<"failing">> {
+  return async (ended, release, isInDoubt) => {
+    const [row] = await (kept.fail(ended, release, isInDoubt) ??
+      database.run(failJobs, {
+        poolId: ended[0]!.poolId,
+        jobIds: ended.map(({ outcome }) => outcome.job.id),
+        attempts: ended.map(({ outcome }) => outcome.job.attempts),
+        errors: ended.map(({ outcome }) => outcome.text),
+        payloads: ended.map(({ outcome }) => outcome.remaining ?? null),
+        ...release,
+        isInDoubt,
+      }));
+    return row;
+  };
+}
+
+function writeRuled(database: Database, kept: KeptWrites): Write<OutcomeIn<"ruling">> {
+  return async (ended, release, isInDoubt) => {
+    const jobs = (): RuledJob[] => ended.map(({ outcome }) => toRuled(outcome));
+    const [row] = await (kept.rule(ended, toRuled, release, isInDoubt) ??
+      database.run(ruleJobs, { poolId: ended[0]!.poolId, jobs: jobs(), ...release, isInDoubt }));
+    return row;
+  };
+}
+
+const rulingByKind = {
+  backedOff: "retry",
+  gaveUp: "give-up",
+  snoozed: "snooze",
+  cancelled: "cancel",
+} as const satisfies Record<OutcomeIn<"ruling">["kind"], Ruling>;
+
+function toRuled(outcome: OutcomeIn<"ruling">): RuledJob {
+  const { job, text } = outcome;
+  const isSnoozed = outcome.kind === "snoozed";
+  return {
+    id: job.id,
+    attempt: job.attempts,
+    ruling: rulingByKind[outcome.kind],
+    error: text,
+    payload: (outcome.kind === "backedOff" && outcome.remaining) || null,
+    delayMs: isSnoozed || outcome.kind === "backedOff" ? outcome.delayMs : null,
+    runAt: isSnoozed && outcome.isExact ? outcome.runAt : null,
+    cap: (isSnoozed ? outcome.maxSnoozes : undefined) ?? null,
+    token: isSnoozed ? outcome.token : null,
+  };
+}

@@ -1,0 +1,108 @@
+import type { Database } from "../../db/database.ts";
+import type { Emit } from "../../events.ts";
+import type { Job } from "../../job.ts";
+import type { KeepRules } from "../../kept-history.ts";
+import { monotonicMs } from "../../util/timers.ts";
+import type { WorkerPool } from "../../worker.ts";
+import { type Outcome, outcomeAs } from "../run/outcome.ts";
+import { announceEnd, announceUnwritten, announceWritten } from "./announce.ts";
+import type { EndedJob } from "./ended-job.ts";
+import { type LaneDelays, type LaneName, type LaneSpec, laneByKind, makeLaneSpecs, type OutcomeIn } from "./lanes.ts";
+import type { QueueReleases } from "./queue-releases.ts";
+import { SettleLane } from "./settle-lane.ts";
+import type { SureWrites } from "./sure-writes.ts";
+
+export interface SettlerOptions extends LaneDelays {
+  readonly database: Database;
+  readonly emit: Emit;
+  readonly workerPool: WorkerPool;
+  readonly writes: SureWrites;
+  readonly releases: QueueReleases;
+  readonly keepRules: KeepRules;
+  /** Fewer outcomes are waiting to be written than before. */
+  readonly onFlushed: () => void;
+  /** The outcome of a job that a slot ran is written. */
+  readonly onSettled: (outcome: Outcome) => void;
+}
+
+/** From how a job ended to its written row: announces it, writes it in its lane, and announces that it is written. */
+export class Settler {
+  readonly #options: SettlerOptions;
+  readonly #lanes: { readonly [Name in LaneName]: SettleLane<OutcomeIn<Name>> };
+  readonly #all: readonly Pick<SettleLane<Outcome>, "pending" | "jobs" | "idle">[];
+
+  constructor(options: SettlerOptions) {
+    this.#options = options;
+    const { completing, failing, ruling } = makeLaneSpecs(options.database, options, options.keepRules);
+    this.#lanes = {
+      completing: this.#makeLane(completing),
+      failing: this.#makeLane(failing),
+      ruling: this.#makeLane(ruling),
+    };
+    this.#all = Object.values(this.#lanes);
+  }
+
+  /** Jobs whose outcomes are to be written next. */
+  get pending(): number {
+    let pending = 0;
+    for (const lane of this.#all) pending += lane.pending;
+    return pending;
+  }
+
+  /** Jobs whose outcome is not written yet. */
+  jobs(): Job[] {
+    return this.#all.flatMap((lane) => lane.jobs());
+  }
+
+  /** Those of them that are of these queues. */
+  endedIn(queueIds: readonly number[]): string[] {
+    const queues = new Set<number | null>(queueIds);
+    return this.jobs().flatMap(({ id, job_queue_id }) => (queues.has(job_queue_id) ? [id] : []));
+  }
+
+  settle(ended: EndedJob): void {
+    announceEnd(this.#options.emit, ended);
+    (this.#lanes[laneByKind[ended.outcome.kind]] as SettleLane<Outcome>).add(ended);
+  }
+
+  /** Resolves when all outcomes so far are written or given up. */
+  async idle(): Promise<void> {
+    await Promise.all(this.#all.map((lane) => lane.idle()));
+  }
+
+  #makeLane<Ended extends Outcome>({ write, action, delayMs }: LaneSpec<Ended>): SettleLane<Ended> {
+    const { emit, writes, releases, workerPool, onFlushed, onSettled } = this.#options;
+    return new SettleLane<Ended>({
+      delayMs,
+      onFlushed,
+      giveUp: writes.signal,
+      write: async (batch, isFirst) => {
+        const startedAt = monotonicMs();
+        const queueIds = isFirst ? releases.releasable(batch) : null;
+        const row = await writes.write(async (mayBeDone) => {
+          const release = { queueIds, endedIds: queueIds ? this.endedIn(queueIds) : [] };
+          const unwritten = await write(batch, release, mayBeDone);
+          // A job that is not ours any more after a try that may have gone through was most likely settled by that.
+          return mayBeDone && unwritten ? { ...unwritten, lost: null } : unwritten;
+        });
+        if (emit.heard("settle:complete")) {
+          const count = batch.length - (row?.held?.length ?? 0);
+          emit("settle:complete", { workerPool, count, durationMs: monotonicMs() - startedAt });
+        }
+        releases.released(queueIds, row?.held_queues, batch[0]!.poolId);
+        return row ?? { lost: null, held: null };
+      },
+      onWritten: (ended, as) => {
+        const outcome = outcomeAs(ended.outcome, as);
+        announceWritten(emit, ended, outcome, as === "lost");
+        ended.onWritten?.(as === "lost");
+        if (ended.worker) onSettled(outcome);
+      },
+      onGivenUp: (ended, error) => {
+        announceUnwritten(emit, ended, error);
+        ended.onWritten?.(true);
+      },
+      onFatal: (error) => writes.die(error, action),
+    });
+  }
+}

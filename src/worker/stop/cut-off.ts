@@ -1,0 +1,71 @@
+import { errorTitle } from "../../error-text.ts";
+import { ShutdownError } from "../../errors.ts";
+import type { Job } from "../../job.ts";
+import { ShutdownAbortError } from "../../job-errors.ts";
+import { sleep } from "../../util/sleep.ts";
+import { clearTimeout, setTimeout } from "../../util/timers.ts";
+import type { Flow } from "../flow.ts";
+import type { PoolOptions } from "../pool-options.ts";
+
+/** How long a forceful shutdown tries to write what it decided. */
+const forcefulMs = 5_000;
+/** How long it then waits for what is under way. */
+const overtimeMs = 250;
+/** How long it waits for plugins. */
+const stopHookMs = 5_000;
+
+/**
+ * Ends the flow without waiting: running jobs are failed, the others returned. Returns the failed jobs;
+ * `writeWhatIsLeft` writes that, and then calls `onFailed` for each.
+ */
+export function cutOff(flow: Flow, error: ShutdownError, onFailed: (job: Job) => void): Job[] {
+  const { intake, identity, localQueue, dispatcher, overruns, slots, writeBack, keeper } = flow;
+  intake.close();
+  keeper.stopSweeping();
+  identity.stopSwitch.abort(new ShutdownAbortError(error.message));
+  overruns.abandon();
+  localQueue?.release();
+  const jobs = dispatcher.running();
+  writeBack.giveBack(dispatcher.close());
+  for (const job of jobs) {
+    void dispatcher.fail(job, error).then((isLost) => {
+      if (!isLost) onFailed(job);
+    });
+  }
+  for (const slot of slots) void slot.release(true);
+  return jobs;
+}
+
+/** Tries for a while; an unreachable database must not keep the process from ending. */
+export async function writeWhatIsLeft({ intake, writeBack, handOver, keeper, cancels }: Flow): Promise<void> {
+  const tooLate = new ShutdownError(
+    `Could not write how jobs ended within ${forcefulMs / 1000} s; their locks remain.`,
+  );
+  const giveUpTimer = setTimeout(() => writeBack.giveUp(tooLate), forcefulMs);
+  const cancel = new AbortController();
+  const written = async (): Promise<boolean> => {
+    await intake.ended(); // what it still brings is returned
+    await Promise.all([writeBack.settled(), keeper.stop(), cancels?.stop(), intake.stopListening()]);
+    await writeBack.returned();
+    await handOver?.stop();
+    return true;
+  };
+  const isWritten = await Promise.race([written(), sleep(forcefulMs + overtimeMs, cancel.signal).then(() => false)]);
+  clearTimeout(giveUpTimer);
+  cancel.abort();
+  if (!isWritten) throw tooLate;
+  if (writeBack.shortfall && !writeBack.fatal) throw writeBack.shortfall;
+}
+
+/** Tells plugins that the workers have stopped; a hook that fails or takes long must not keep a process that is to end. */
+export async function stopWorkers({ intake, slots }: Flow, { hooks, logger }: PoolOptions): Promise<void> {
+  if (!intake.hasStartedWorkers) return;
+  const cancel = new AbortController();
+  const stops = slots.map((worker) =>
+    hooks.onWorkerStop(worker).catch((error: unknown) => {
+      logger.error(`A 'stopWorker' hook of a plugin failed: ${errorTitle(error)}`, { error });
+    }),
+  );
+  await Promise.race([Promise.all(stops), sleep(stopHookMs, cancel.signal)]);
+  cancel.abort();
+}

@@ -1,0 +1,106 @@
+import { expect, test, vi } from "vitest";
+import { freshDatabase, type TestDatabase } from "../support/database.ts";
+import { until } from "../support/wait.ts";
+import { startWorker, type WorkerProcess } from "../support/worker-process.ts";
+
+// Processes start slowly on a machine that is busy with other tests.
+vi.setConfig({ testTimeout: 120_000 });
+
+const taskOptions = { fail_first: { backoff: { type: "fixed", delay: 1 } } } as const;
+
+async function startWorkers(db: TestDatabase, count: number): Promise<WorkerProcess[]> {
+  const options = {
+    connectionString: db.url,
+    concurrency: 20,
+    history: "outcomes",
+    pollInterval: 200,
+    taskOptions,
+  } as const;
+  return Promise.all(Array.from({ length: count }, () => startWorker(options)));
+}
+
+const addJobs = (db: TestDatabase, jobs: number): Promise<unknown> =>
+  db.query(
+    `select graphile_worker.add_job(
+       case when n % 3 = 0 then 'fail_first' else 'work' end, '{"ms":2}'::json, queue_name => case when n % 10 = 0 then 'q' || n / 10 % 20 end)
+     from generate_series(1, $1) as n`,
+    [jobs],
+  );
+
+const jobsLeft = async (db: TestDatabase): Promise<number> => {
+  const [row] = await db.query<{ left: number }>("select count(*)::int as left from graphile_worker._private_jobs");
+  return row!.left;
+};
+
+/** Every outcome of every attempt, from both tables. */
+const outcomes = `
+  select job.id, coalesce(job.attempt, 1) as attempt, 'succeeded' as outcome
+  from graphile_worker._hathi_history_batches as batch
+  cross join unnest(batch.job_ids, batch.attempts) as job (id, attempt)
+  union all
+  select job_id, attempt, outcome from graphile_worker._hathi_history_attempts`;
+
+/** Every job has succeeded exactly once, and no attempt has two outcomes. */
+async function checkOutcomes(db: TestDatabase, jobs: number): Promise<void> {
+  expect(
+    await db.query(
+      `select count(*)::int as successes, count(distinct id)::int as jobs from (${outcomes}) as o where outcome = 'succeeded'`,
+    ),
+  ).toEqual([{ successes: jobs, jobs }]);
+  expect(
+    await db.query(
+      `select id, attempt, array_agg(outcome) as outcomes from (${outcomes}) as o group by id, attempt having count(*) > 1`,
+    ),
+  ).toEqual([]);
+}
+
+test("each attempt has exactly one outcome although backends are terminated all the time", async () => {
+  const db = await freshDatabase();
+  const workers = await startWorkers(db, 2);
+  await addJobs(db, 1_500);
+  let terminated = 0;
+  await until(
+    async () => {
+      const [row] = await db.query<{ count: number }>(`
+        select count(pg_terminate_backend(pid))::int as count from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid() and query like '%_kept(%' or random() < 0.1
+          and datname = current_database() and pid <> pg_backend_pid()`);
+      terminated += row!.count;
+      return (await jobsLeft(db)) === 0;
+    },
+    { what: "all jobs are done", withinMs: 90_000 },
+  );
+  expect(terminated).toBeGreaterThan(0);
+  await Promise.all(workers.map((worker) => worker.stop()));
+  await checkOutcomes(db, 1_500);
+  // No worker died, so no attempt is without its outcome either: each job has all of 1 up to that of its success.
+  expect(
+    await db.query(
+      `select id from (${outcomes}) as o group by id having count(*) <> max(attempt) or min(attempt) <> 1`,
+    ),
+  ).toEqual([]);
+});
+
+test("each job has exactly one success although processes are killed", async () => {
+  const db = await freshDatabase();
+  const [victim] = await startWorkers(db, 1);
+  await addJobs(db, 1_500);
+  const [{ worker_id: victimId }] = await until(async () => {
+    const rows = await db.query<{ worker_id: string }>(
+      "select worker_id from graphile_worker._hathi_history_batches limit 1",
+    );
+    return rows.length > 0 && (rows as [{ worker_id: string }]);
+  });
+  const others = await startWorkers(db, 1);
+  await db.query("select graphile_worker.add_job('work', '{\"ms\":2}'::json) from generate_series(1, 500)");
+  victim!.kill("SIGKILL");
+  await victim!.ended;
+  // Again and again: a claim of the victim may still be under way on the server.
+  const free = () => db.query("select graphile_worker.force_unlock_workers(array[$1])", [victimId]);
+  await until(async () => (await free()) && (await jobsLeft(db)) === 0, {
+    what: "all jobs are done",
+    withinMs: 90_000,
+  });
+  await Promise.all(others.map((worker) => worker.stop()));
+  await checkOutcomes(db, 2_000);
+});

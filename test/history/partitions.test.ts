@@ -1,0 +1,109 @@
+import { expect, test } from "vitest";
+import { freshDatabase, type TestDatabase } from "../support/database.ts";
+import { until } from "../support/wait.ts";
+import { startWorker } from "../worker/kit.ts";
+
+const partitions = async (db: TestDatabase): Promise<string[]> => {
+  const rows = await db.query<{ name: string }>(`
+    select class.relname as name from pg_inherits join pg_class as class on class.oid = inhrelid
+    where class.relkind = 'r' and class.relname like '\\_hathi\\_history%' and class.relname not like '%rest' order by 1`);
+  return rows.map(({ name }) => name);
+};
+
+/** Tends until there is nothing more to do, as a worker would do on that day. */
+async function tend(db: TestDatabase, days: number[], today: string): Promise<void> {
+  for (;;) {
+    const [row] = await db.query("select graphile_worker._hathi_tend_history_on($1, $2) as more", [days, today]);
+    if (!row!.more) return;
+  }
+}
+
+const add = (db: TestDatabase, id: number, today: string, days: number): Promise<unknown> =>
+  db.query(
+    `insert into graphile_worker._hathi_history_batches
+       (expires_on, settled_at, entry, task_identifier, worker_id, first_id, last_id, job_ids, wait_ms, run_ms)
+     values ($2::date + 1 + $3::integer, $2::date + interval '1 minute', 1, 't', 'w', $1, $1, array[$1::bigint], '{1}', '{1}')`,
+    [id, today, days],
+  );
+
+const kept = async (db: TestDatabase): Promise<number[]> => {
+  const rows = await db.query<{ id: string }>(
+    "select first_id as id from graphile_worker._hathi_history_batches order by 1",
+  );
+  return rows.map(({ id }) => Number(id));
+};
+
+const day = (number: number): string => new Date(Date.UTC(2027, 0, number)).toISOString().slice(0, 10);
+
+test("over weeks each task's jobs are kept for as long as it says, in as many partitions as there are days", async () => {
+  const db = await freshDatabase();
+  for (let today = 1; today <= 40; today++) {
+    await tend(db, [1, 14], day(today));
+    await add(db, today, day(today), 1);
+    await add(db, 1_000 + today, day(today), 14);
+    // Both of yesterday's are there for the whole of the next day, and the longer ones for fourteen.
+    const ids = await kept(db);
+    const since = (days: number): number[] =>
+      Array.from({ length: Math.min(today, days + 1) }, (_, index) => today - index).reverse();
+    expect(ids.filter((id) => id < 1_000)).toEqual(since(1));
+    expect(ids.filter((id) => id > 1_000).map((id) => id - 1_000)).toEqual(since(14));
+    expect((await partitions(db)).length).toBeLessThanOrEqual(2 * (14 + 4));
+  }
+  expect(await db.query("select from graphile_worker._hathi_history_batches_rest")).toEqual([]);
+});
+
+test("a day without a partition goes to the default one, stays readable there, and expires", async () => {
+  const db = await freshDatabase();
+  await add(db, 1, day(1), 1);
+  await tend(db, [1], day(1));
+  expect(await kept(db)).toEqual([1]);
+  // That day has no partition of its own any more; the next ones have.
+  expect(await partitions(db)).not.toContain("_hathi_history_batches_20270103");
+  expect(await partitions(db)).toContain("_hathi_history_batches_20270104");
+  await tend(db, [1], day(2));
+  expect(await kept(db)).toEqual([1]);
+  await tend(db, [1], day(3));
+  expect(await kept(db)).toEqual([]);
+});
+
+test("a partition that somebody reads is dropped later, and the statement that wanted to gives up soon", async () => {
+  const db = await freshDatabase();
+  await tend(db, [1], day(1));
+  await add(db, 1, day(1), 1);
+  const reader = await db.pool.connect();
+  try {
+    await reader.query("begin");
+    await reader.query("select count(*) from graphile_worker._hathi_history_batches");
+    const [row] = await db.query("select graphile_worker._hathi_tend_history_on('{}', $1) as more", [day(9)]);
+    expect(row).toEqual({ more: false });
+    expect(await kept(db)).toEqual([1]);
+    await reader.query("rollback");
+  } finally {
+    reader.release();
+  }
+  await tend(db, [], day(9));
+  expect(await kept(db)).toEqual([]);
+  expect(await partitions(db)).toEqual([]);
+});
+
+test("workers make the partitions for what their tasks keep, ahead of time, and only once between them", async () => {
+  const db = await freshDatabase();
+  const options = {
+    history: "outcomes",
+    retention: { completed: "2d" },
+    taskOptions: { long: { retention: { failed: "30d" } }, off: { history: "off" } },
+  } as const;
+  const tasks = { t: () => undefined, long: () => undefined, off: () => undefined };
+  const [{ lines, runner }] = await Promise.all([startWorker(db, tasks, options), startWorker(db, tasks, options)]);
+  // The days for 2, 14 and 30 days of retention, each for today and two more, in both tables.
+  await until(async () => (await partitions(db)).length === 3 * 3 * 2, { what: "all partitions are made" });
+  await runner.addJob("t", {});
+  // Either of the two workers runs it.
+  const row = await until(async () => {
+    const rows = await db.query<{ part: string; left: number }>(`
+      select tableoid::regclass::text as part, expires_on - (settled_at at time zone 'utc')::date as left from graphile_worker._hathi_history_batches`);
+    return rows[0];
+  });
+  expect(row).toMatchObject({ part: expect.stringMatching(/_\d{8}$/), left: 3 });
+  expect(lines.filter(({ level }) => level === "warning" || level === "error")).toEqual([]);
+});
