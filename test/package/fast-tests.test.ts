@@ -13,7 +13,7 @@ test("the fast tests are those without processes, other servers, packages of the
     "chaos/pgbouncer",
     "compat/cron",
     "orms/caller-transaction",
-    "worker/claim.property",
+    "worker/claim/claim.property",
   ]) {
     expect(names).not.toContain(`test/${slow}.test.ts`);
   }

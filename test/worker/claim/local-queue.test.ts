@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { LocalQueueOptions } from "../../src/config/local-queue-options.ts";
-import { freshDatabase } from "../support/database.ts";
-import { until } from "../support/wait.ts";
-import { heldTask, type Recording, startPool, startWorker } from "./kit.ts";
+import type { LocalQueueOptions } from "../../../src/config/local-queue-options.ts";
+import { freshDatabase } from "../../support/database.ts";
+import { until } from "../../support/wait.ts";
+import { heldTask, type Recording, startPool, startWorker } from "../kit.ts";
 
 const withLocalQueue = (localQueue: LocalQueueOptions, more: GraphileConfig.WorkerOptions = {}) => ({
   preset: { worker: { localQueue, ...more } },

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { poolDatabase } from "../../src/db/database.ts";
-import { type ClaimedRow, claimJobs } from "../../src/db/statements/claim.ts";
-import { freshDatabase, type TestDatabase } from "../support/database.ts";
-import { startWorker } from "./kit.ts";
+import { poolDatabase } from "../../../src/db/database.ts";
+import { type ClaimedRow, claimJobs } from "../../../src/db/statements/claim.ts";
+import { freshDatabase, type TestDatabase } from "../../support/database.ts";
+import { startWorker } from "../kit.ts";
 
 async function addFlagged(db: TestDatabase): Promise<void> {
   await db.query(`

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { freshDatabase, testPool } from "../support/database.ts";
-import { until } from "../support/wait.ts";
-import { heldTask, startWorker } from "./kit.ts";
+import { freshDatabase, testPool } from "../../support/database.ts";
+import { until } from "../../support/wait.ts";
+import { heldTask, startWorker } from "../kit.ts";
 
 test.each([
   ["succeeds", undefined],

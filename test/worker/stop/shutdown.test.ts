@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
-import { run } from "../../src/runner/run.ts";
-import { freshDatabase, testPool } from "../support/database.ts";
-import { rememberingLogger } from "../support/log.ts";
-import { until } from "../support/wait.ts";
-import { heldTask, startPool, startWorker } from "./kit.ts";
+import { run } from "../../../src/runner/run.ts";
+import { freshDatabase, testPool } from "../../support/database.ts";
+import { rememberingLogger } from "../../support/log.ts";
+import { until } from "../../support/wait.ts";
+import { heldTask, startPool, startWorker } from "../kit.ts";
 
 test("a graceful stop waits for running jobs, starts no further ones, and then everything is closed", async () => {
   const db = await freshDatabase();

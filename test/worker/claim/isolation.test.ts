@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { freshDatabase } from "../support/database.ts";
-import { until } from "../support/wait.ts";
-import { startWorker } from "./kit.ts";
+import { freshDatabase } from "../../support/database.ts";
+import { until } from "../../support/wait.ts";
+import { startWorker } from "../kit.ts";
 
 test.each(["repeatable read", "serializable"])(
   "workers in each other's way under %s work through everything without a complaint",

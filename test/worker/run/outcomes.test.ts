@@ -1,9 +1,9 @@
 import { expect, test, vi } from "vitest";
-import { runOnce } from "../../src/runner/run.ts";
-import type { TaskList } from "../../src/task.ts";
-import { freshDatabase, type JobRow, type TestDatabase, testPool } from "../support/database.ts";
-import { rememberingLogger } from "../support/log.ts";
-import { recordEvents } from "./kit.ts";
+import { runOnce } from "../../../src/runner/run.ts";
+import type { TaskList } from "../../../src/task.ts";
+import { freshDatabase, type JobRow, type TestDatabase, testPool } from "../../support/database.ts";
+import { rememberingLogger } from "../../support/log.ts";
+import { recordEvents } from "../kit.ts";
 
 /** Runs what is due and gives what is left. */
 async function drain(db: TestDatabase, taskList: TaskList) {

@@ -1,19 +1,19 @@
 import { EventEmitter, once } from "node:events";
 import { expect, onTestFinished, test } from "vitest";
-import { poolDatabase } from "../../src/db/database.ts";
-import { isSilence } from "../../src/db/sqlstate.ts";
-import { resetLocks } from "../../src/db/statements/locks.ts";
-import { makeEmit } from "../../src/emit.ts";
-import type { Job } from "../../src/job.ts";
-import { runOnce } from "../../src/runner/run.ts";
-import { runTaskListOnce } from "../../src/runner/run-task-list.ts";
-import { sleep } from "../../src/util/sleep.ts";
-import { LockKeeper } from "../../src/worker/settle/lock-keeper.ts";
-import type { WorkerPool } from "../../src/worker.ts";
-import { freshDatabase, type TestDatabase } from "../support/database.ts";
-import { rememberingLogger } from "../support/log.ts";
-import { until } from "../support/wait.ts";
-import { heldTask, startWorker } from "./kit.ts";
+import { poolDatabase } from "../../../src/db/database.ts";
+import { isSilence } from "../../../src/db/sqlstate.ts";
+import { resetLocks } from "../../../src/db/statements/locks.ts";
+import { makeEmit } from "../../../src/emit.ts";
+import type { Job } from "../../../src/job.ts";
+import { runOnce } from "../../../src/runner/run.ts";
+import { runTaskListOnce } from "../../../src/runner/run-task-list.ts";
+import { sleep } from "../../../src/util/sleep.ts";
+import { LockKeeper } from "../../../src/worker/settle/lock-keeper.ts";
+import type { WorkerPool } from "../../../src/worker.ts";
+import { freshDatabase, type TestDatabase } from "../../support/database.ts";
+import { rememberingLogger } from "../../support/log.ts";
+import { until } from "../../support/wait.ts";
+import { heldTask, startWorker } from "../kit.ts";
 
 /** One job locked long ago, one not so long ago, each in a queue of its own. */
 async function addLocked(db: TestDatabase): Promise<void> {

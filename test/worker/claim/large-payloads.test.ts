@@ -1,20 +1,20 @@
 import { randomBytes } from "node:crypto";
 import type { PoolClient, QueryConfig } from "pg";
 import { expect, test } from "vitest";
-import { poolDatabase } from "../../src/db/database.ts";
-import { OutageLog } from "../../src/db/outage-log.ts";
-import type { Job } from "../../src/job.ts";
-import { runOnce } from "../../src/runner/run.ts";
-import { runTaskListOnce } from "../../src/runner/run-task-list.ts";
-import { PayloadReader } from "../../src/worker/claim/payload-reader.ts";
-import { refusalOf } from "../../src/worker/claim/unreadable.ts";
-import { Outage } from "../../src/worker/settle/outage.ts";
-import type { Strays } from "../../src/worker/settle/strays.ts";
-import { freshDatabase, type TestDatabase, testPool } from "../support/database.ts";
-import { rememberingLogger } from "../support/log.ts";
-import { startProxy } from "../support/proxy.ts";
-import { until } from "../support/wait.ts";
-import { startWorker } from "./kit.ts";
+import { poolDatabase } from "../../../src/db/database.ts";
+import { OutageLog } from "../../../src/db/outage-log.ts";
+import type { Job } from "../../../src/job.ts";
+import { runOnce } from "../../../src/runner/run.ts";
+import { runTaskListOnce } from "../../../src/runner/run-task-list.ts";
+import { PayloadReader } from "../../../src/worker/claim/payload-reader.ts";
+import { refusalOf } from "../../../src/worker/claim/unreadable.ts";
+import { Outage } from "../../../src/worker/settle/outage.ts";
+import type { Strays } from "../../../src/worker/settle/strays.ts";
+import { freshDatabase, type TestDatabase, testPool } from "../../support/database.ts";
+import { rememberingLogger } from "../../support/log.ts";
+import { startProxy } from "../../support/proxy.ts";
+import { until } from "../../support/wait.ts";
+import { startWorker } from "../kit.ts";
 
 /** Of every way in which PostgreSQL keeps a value: in its row, compressed in its row, aside, and compressed aside. */
 const payloads: readonly unknown[] = [

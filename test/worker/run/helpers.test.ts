@@ -1,13 +1,13 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import type { Job } from "../../src/job.ts";
-import { consoleLogFactory, Logger } from "../../src/logger.ts";
-import { runOnce } from "../../src/runner/run.ts";
-import { runTaskListOnce } from "../../src/runner/run-task-list.ts";
-import type { TaskHelpers } from "../../src/task.ts";
-import { freshDatabase } from "../support/database.ts";
-import { rememberingLogger } from "../support/log.ts";
-import { until } from "../support/wait.ts";
-import { startPool, startWorker } from "./kit.ts";
+import type { Job } from "../../../src/job.ts";
+import { consoleLogFactory, Logger } from "../../../src/logger.ts";
+import { runOnce } from "../../../src/runner/run.ts";
+import { runTaskListOnce } from "../../../src/runner/run-task-list.ts";
+import type { TaskHelpers } from "../../../src/task.ts";
+import { freshDatabase } from "../../support/database.ts";
+import { rememberingLogger } from "../../support/log.ts";
+import { until } from "../../support/wait.ts";
+import { startPool, startWorker } from "../kit.ts";
 
 /** Runs one job and gives what its task returned. */
 async function inTask<T>(

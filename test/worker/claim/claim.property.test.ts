@@ -2,9 +2,9 @@ import fc from "fast-check";
 import type { Client } from "pg";
 import pg from "pg";
 import { beforeAll, expect, test } from "vitest";
-import { type Database, poolDatabase } from "../../src/db/database.ts";
-import { type ClaimedRow, type ClaimResultRow, claimJobs, type Mark } from "../../src/db/statements/claim.ts";
-import { freshDatabase, type TestDatabase } from "../support/database.ts";
+import { type Database, poolDatabase } from "../../../src/db/database.ts";
+import { type ClaimedRow, type ClaimResultRow, claimJobs, type Mark } from "../../../src/db/statements/claim.ts";
+import { freshDatabase, type TestDatabase } from "../../support/database.ts";
 import { expectClaim, fillTable, holdRows, type Request, type Table, type TableJob } from "./claim-oracle.ts";
 
 /*

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { poolDatabase } from "../../src/db/database.ts";
-import { QueueNames } from "../../src/worker/run/queue-names.ts";
-import { freshDatabase } from "../support/database.ts";
+import { poolDatabase } from "../../../src/db/database.ts";
+import { QueueNames } from "../../../src/worker/run/queue-names.ts";
+import { freshDatabase } from "../../support/database.ts";
 
 test("names of queues are remembered up to a limit, and looked up again beyond it", async () => {
   const db = await freshDatabase();

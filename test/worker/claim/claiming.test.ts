@@ -1,11 +1,11 @@
 import type { PoolClient } from "pg";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { clientDatabase, type Database } from "../../src/db/database.ts";
-import { type ClaimedRow, type ClaimParams, claimJobs, type Mark } from "../../src/db/statements/claim.ts";
-import { runOnce } from "../../src/runner/run.ts";
-import { freshDatabase, type TestDatabase } from "../support/database.ts";
-import { until } from "../support/wait.ts";
-import { heldTask, never, startPool, startWorker } from "./kit.ts";
+import { clientDatabase, type Database } from "../../../src/db/database.ts";
+import { type ClaimedRow, type ClaimParams, claimJobs, type Mark } from "../../../src/db/statements/claim.ts";
+import { runOnce } from "../../../src/runner/run.ts";
+import { freshDatabase, type TestDatabase } from "../../support/database.ts";
+import { until } from "../../support/wait.ts";
+import { heldTask, never, startPool, startWorker } from "../kit.ts";
 
 const quiet = { noHandleSignals: true } as const;
 

@@ -7,8 +7,8 @@ import { withProcesses } from "../worker-process.mjs";
 const atOnce = 25;
 const notMeasured = "a cancel that reaches a job running in another process is not part of it, or was not tried";
 
-export const s14 = {
-  name: "s14",
+export const s17 = {
+  name: "s17",
   title: "Cancel a job that runs in another process",
   about: "One process cancels, another works; from the moment before the call to the job's abort signal.",
   target: "p99 below 250 ms with LISTEN",

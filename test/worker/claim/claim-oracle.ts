@@ -1,5 +1,5 @@
 import type { Client } from "pg";
-import type { TestDatabase } from "../support/database.ts";
+import type { TestDatabase } from "../../support/database.ts";
 
 /** One job of a random table. Times are seconds from now. */
 export interface TableJob {

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
-import { freshDatabase, testPool } from "../support/database.ts";
-import { until } from "../support/wait.ts";
-import { startWorker } from "./kit.ts";
+import { freshDatabase, testPool } from "../../support/database.ts";
+import { until } from "../../support/wait.ts";
+import { startWorker } from "../kit.ts";
 
 test("a LISTEN that hears nothing is found out, said in one warning, and replaced by faster polling", async () => {
   const db = await freshDatabase();
