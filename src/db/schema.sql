@@ -285,11 +285,11 @@ CREATE INDEX _hathi_job_cancellations_by_time_idx ON graphile_worker._hathi_job_
 
 CREATE INDEX _hathi_job_cancellations_open_idx ON graphile_worker._hathi_job_cancellations USING btree (job_id) WHERE (outcome IS NULL);
 
-CREATE INDEX _hathi_jobs_by_queue ON graphile_worker._private_jobs USING btree (job_queue_id, priority, run_at, id) INCLUDE (task_id) WHERE (is_available AND (job_queue_id IS NOT NULL));
+CREATE INDEX _hathi_jobs_by_queue ON graphile_worker._private_jobs USING btree (task_id, job_queue_id, priority, run_at, id) WHERE (is_available AND (job_queue_id IS NOT NULL));
 
 CREATE INDEX _hathi_jobs_by_task ON graphile_worker._private_jobs USING btree (task_id, priority, run_at, id) WHERE ((locked_at IS NULL) AND (attempts < max_attempts) AND (job_queue_id IS NULL));
 
-CREATE INDEX _hathi_jobs_in_queues ON graphile_worker._private_jobs USING btree (priority, run_at, id) INCLUDE (task_id, job_queue_id) WHERE (is_available AND (job_queue_id IS NOT NULL));
+CREATE INDEX _hathi_jobs_in_queues ON graphile_worker._private_jobs USING btree (task_id, priority, run_at, id) WHERE ((locked_at IS NULL) AND (attempts < max_attempts) AND (job_queue_id IS NOT NULL));
 
 CREATE INDEX _private_workers_last_heartbeat_at_idx ON graphile_worker._private_workers USING btree (last_heartbeat_at);
 
@@ -843,7 +843,8 @@ begin
 
   -- Asked here as well, since most schemas have none, and a call costs more than the question.
   has_queued := with_queues and exists (
-    select from graphile_worker._private_jobs as job where job.is_available and job.job_queue_id is not null
+    select from graphile_worker._private_jobs as job
+    where job.locked_at is null and job.attempts < job.max_attempts and job.job_queue_id is not null
   );
   if has_queued then
     select * into queued
@@ -1657,6 +1658,7 @@ declare
   tried integer := 0;
   room integer := wanted;
   locked record;
+  tasks integer[];
   growth integer;
   mine integer[] := '{}';
   piece record;
@@ -1680,6 +1682,8 @@ begin
     ) as free;
     tried := tried + room;
     mine := mine || locked.ids;
+    -- After the lock, too: a task may have had no job in any queue until one came back.
+    tasks := case when cardinality(task_ids) > 1 then graphile_worker._hathi_tasks_in_queues(task_ids) else task_ids end;
 
     growth := 1;
     loop
@@ -1687,15 +1691,21 @@ begin
         select queue.id as queue_id, least(queue.share::bigint * growth, per_queue) as share, job.*
         from unnest(locked.ids, locked.shares) as queue (id, share)
         cross join lateral (
-          select line.ctid as tid, line.priority, line.run_at, line.id,
+          select line.tid, line.priority, line.run_at, line.id,
             row_number() over (order by line.priority, line.run_at, line.id) as nth
-          from graphile_worker._private_jobs as line
-          where line.is_available
-            and line.job_queue_id = queue.id
-            and line.run_at <= instant
-            and line.task_id = any (task_ids)
-            and (forbidden is null or (line.flags ?| forbidden) is not true)
-            and (accepted is null or (line.flags ?| accepted) is true)
+          from unnest(tasks) as task (id)
+          cross join lateral (
+            select own.ctid as tid, own.priority, own.run_at, own.id
+            from graphile_worker._private_jobs as own
+            where own.is_available
+              and own.task_id = task.id
+              and own.job_queue_id = queue.id
+              and own.run_at <= instant
+              and (forbidden is null or (own.flags ?| forbidden) is not true)
+              and (accepted is null or (own.flags ?| accepted) is true)
+            order by own.priority, own.run_at, own.id
+            limit least(queue.share::bigint * growth, per_queue)
+          ) as line
           order by line.priority, line.run_at, line.id
           limit least(queue.share::bigint * growth, per_queue)
         ) as job
@@ -1781,6 +1791,8 @@ create function graphile_worker._hathi_next_due(task_ids integer[], forbidden te
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 declare
+  tasks constant integer[] :=
+    case when cardinality(task_ids) > 1 then graphile_worker._hathi_tasks_in_queues(task_ids) else task_ids end;
   due timestamptz;
   level integer := -32769;
   found_due timestamptz;
@@ -1803,22 +1815,35 @@ begin
     limit 1
   ) as first;
 
-  -- In queues: if the nearest are all of tasks that we lack, when the last of them falls due.
   loop
-    select job.priority into level
-    from graphile_worker._private_jobs as job
-    where job.is_available and job.job_queue_id is not null and job.priority > level
-    order by job.priority
-    limit 1;
-    exit when not found;
-    select coalesce(min(head.run_at) filter (where head.task_id = any (task_ids)), max(head.run_at)) into found_due
-    from (
-      select job.run_at, job.task_id
+    select min(first.priority) into level
+    from unnest(tasks) as task (id)
+    cross join lateral (
+      select job.priority
       from graphile_worker._private_jobs as job
-      where job.is_available and job.job_queue_id is not null and job.priority = level and job.run_at > instant
-      order by job.run_at, job.id
-      limit 64
-    ) as head;
+      where job.locked_at is null
+        and job.attempts < job.max_attempts
+        and job.job_queue_id is not null
+        and job.task_id = task.id
+        and job.priority > level
+      order by job.priority
+      limit 1
+    ) as first;
+    exit when level is null;
+    select min(first.run_at) into found_due
+    from unnest(tasks) as task (id)
+    cross join lateral (
+      select job.run_at
+      from graphile_worker._private_jobs as job
+      where job.locked_at is null
+        and job.attempts < job.max_attempts
+        and job.job_queue_id is not null
+        and job.task_id = task.id
+        and job.priority = level
+        and job.run_at > instant
+      order by job.run_at
+      limit 1
+    ) as first;
     due := least(due, found_due);
   end loop;
   return due;
@@ -2503,13 +2528,15 @@ create function graphile_worker._hathi_scan_queues(task_ids integer[], wanted in
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 declare
+  tasks constant integer[] :=
+    case when cardinality(task_ids) > 1 then graphile_worker._hathi_tasks_in_queues(task_ids) else task_ids end;
   max_read integer := 5000;
   has_read integer := 0;
   level integer := -32769;
   is_level_done boolean := true;
   from_run_at timestamptz;
   from_id bigint;
-  size integer;
+  share integer;
   piece record;
   candidates integer[];
   shares integer[];
@@ -2529,40 +2556,64 @@ begin
       max_read := has_read + 1;
     end if;
     if is_level_done then
-      select job.priority, job.run_at, job.id - 1 into level, from_run_at, from_id
-      from graphile_worker._private_jobs as job
-      where job.is_available and job.job_queue_id is not null and job.priority > level
-      order by job.priority, job.run_at, job.id
+      select first.priority, first.run_at, first.id - 1 into level, from_run_at, from_id
+      from unnest(tasks) as task (id)
+      cross join lateral (
+        select job.priority, job.run_at, job.id
+        from graphile_worker._private_jobs as job
+        where job.locked_at is null
+          and job.attempts < job.max_attempts
+          and job.job_queue_id is not null
+          and job.task_id = task.id
+          and job.priority > level
+        order by job.priority, job.run_at, job.id
+        limit 1
+      ) as first
+      order by first.priority, first.run_at, first.id
       limit 1;
       exit when not found;
       continue when from_run_at > instant;
     end if;
 
-    size := greatest(2 * (wanted - cardinality(rows)), has_read, 100);
+    share := greatest(greatest(2 * (wanted - cardinality(rows)), has_read, 100) / cardinality(tasks), 10);
+    with line as materialized (
+      select job.run_at, job.id, job.job_queue_id, job.suits, job.nth
+      from unnest(tasks) as task (id)
+      cross join lateral (
+        select own.run_at, own.id, own.job_queue_id,
+          (forbidden is null or (own.flags ?| forbidden) is not true) and (accepted is null or (own.flags ?| accepted) is true) as suits,
+          row_number() over (order by own.run_at, own.id) as nth
+        from graphile_worker._private_jobs as own
+        where own.locked_at is null
+          and own.attempts < own.max_attempts
+          and own.job_queue_id is not null
+          and own.task_id = task.id
+          and own.priority = level
+          and own.run_at <= instant
+          and (own.run_at, own.id) > (from_run_at, from_id)
+        order by own.run_at, own.id
+        limit share
+      ) as job
+    ), cut as (
+      -- The nearest end of a share that was used up: what lies behind it may not be next.
+      select line.run_at, line.id from line where line.nth = share order by line.run_at, line.id limit 1
+    )
     select
-      count(*) as count,
-      (array_agg(line.run_at))[count(*)] as last_run_at,
-      (array_agg(line.id))[count(*)] as last_id,
-      array_agg(line.job_queue_id) filter (where line.suits) as queue_ids
-    into piece
-    from (
-      select job.run_at, job.id, job.job_queue_id,
-        job.task_id = any (task_ids)
-          and (forbidden is null or (job.flags ?| forbidden) is not true)
-          and (accepted is null or (job.flags ?| accepted) is true) as suits
-      from graphile_worker._private_jobs as job
-      where job.is_available
-        and job.job_queue_id is not null
-        and job.priority = level
-        and job.run_at <= instant
-        and (job.run_at, job.id) > (from_run_at, from_id)
-      order by job.run_at, job.id
-      limit size
-    ) as line;
+      (select count(*) from line) as count,
+      (select cut.run_at from cut) as cut_run_at,
+      (select cut.id from cut) as cut_id,
+      array(
+        select line.job_queue_id
+        from line
+        left join cut on true
+        where line.suits and (cut.id is null or (line.run_at, line.id) <= (cut.run_at, cut.id))
+        order by line.run_at, line.id
+      ) as queue_ids
+    into piece;
     has_read := has_read + piece.count;
-    is_level_done := piece.count < size;
-    from_run_at := piece.last_run_at;
-    from_id := piece.last_id;
+    is_level_done := piece.cut_id is null;
+    from_run_at := piece.cut_run_at;
+    from_id := piece.cut_id;
 
     if has_read < max_read then
       select coalesce(array_agg(met.queue_id order by met.nth), '{}'), array_agg(met.jobs order by met.nth) into candidates, shares
@@ -2573,7 +2624,7 @@ begin
         having line.queue_id <> all (known)
       ) as met;
     else
-      candidates := graphile_worker._hathi_walk_queues(task_ids, forbidden, accepted, instant, known);
+      candidates := graphile_worker._hathi_walk_queues(tasks, forbidden, accepted, instant, known);
       shares := array_fill(1, array[cardinality(candidates)]);
     end if;
     continue when candidates = '{}';
@@ -2749,6 +2800,27 @@ begin
       return found_id;
     end if;
   end loop;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_tasks_in_queues(task_ids integer[])
+ RETURNS integer[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+begin
+  return array(
+    select task.id
+    from unnest(task_ids) as task (id)
+    cross join lateral (
+      select from graphile_worker._private_jobs as job
+      where job.locked_at is null
+        and job.attempts < job.max_attempts
+        and job.job_queue_id is not null
+        and job.task_id = task.id
+      limit 1
+    ) as job
+  );
 end;
 $hathi$;
 
@@ -2993,36 +3065,43 @@ create function graphile_worker._hathi_walk_queues(task_ids integer[], forbidden
 AS $hathi$
 begin
   return array(
-    with recursive walk (queue_id) as (
-      select -1
+    with recursive walk (task_id, queue_id) as (
+      select task.id, -1
+      from unnest(task_ids) as task (id)
       union all
-      select (
+      select walk.task_id, (
         select job.job_queue_id
         from graphile_worker._private_jobs as job
-        where job.is_available and job.job_queue_id > walk.queue_id
+        where job.is_available
+          and job.task_id = walk.task_id
+          and job.job_queue_id > walk.queue_id
         order by job.job_queue_id
         limit 1
       )
       from walk
       where walk.queue_id is not null
+    ), head as (
+      select distinct on (queue.id) queue.id as queue_id, first.priority, first.run_at, first.id
+      from walk
+      join graphile_worker._private_job_queues as queue on queue.id = walk.queue_id
+      cross join lateral (
+        select job.priority, job.run_at, job.id
+        from graphile_worker._private_jobs as job
+        where job.is_available
+          and job.task_id = walk.task_id
+          and job.job_queue_id = queue.id
+          and job.run_at <= instant
+          and (forbidden is null or (job.flags ?| forbidden) is not true)
+          and (accepted is null or (job.flags ?| accepted) is true)
+        order by job.priority, job.run_at, job.id
+        limit 1
+      ) as first
+      where queue.is_available and queue.id <> all (known)
+      order by queue.id, first.priority, first.run_at, first.id
     )
-    select queue.id
-    from walk
-    join graphile_worker._private_job_queues as queue on queue.id = walk.queue_id
-    cross join lateral (
-      select job.priority, job.run_at, job.id
-      from graphile_worker._private_jobs as job
-      where job.is_available
-        and job.job_queue_id = queue.id
-        and job.run_at <= instant
-        and job.task_id = any (task_ids)
-        and (forbidden is null or (job.flags ?| forbidden) is not true)
-        and (accepted is null or (job.flags ?| accepted) is true)
-      order by job.priority, job.run_at, job.id
-      limit 1
-    ) as first
-    where queue.is_available and queue.id <> all (known)
-    order by first.priority, first.run_at, first.id
+    select head.queue_id
+    from head
+    order by head.priority, head.run_at, head.id
   );
 end;
 $hathi$;

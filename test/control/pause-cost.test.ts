@@ -67,6 +67,21 @@ test("a paused task costs a claim nothing, however many of its jobs wait", async
   expect(read).toBeLessThan(40);
 });
 
+test.each([
+  { what: "one queue, ahead of what may run", paused: "'one'", other: "one" },
+  { what: "queues of their own", paused: "'queue ' || n", other: "free" },
+  { what: "fifty queues, the first of which has what may run", paused: "'queue ' || n % 50", other: "queue 0" },
+])("a paused task costs a claim nothing if its jobs wait in $what", async ({ paused, other }) => {
+  const db = await freshDatabase();
+  const pausedJobs = `select graphile_worker.add_job('paused', queue_name => ${paused}) from generate_series(1, $1) as n`;
+  await db.query(pausedJobs, [many]);
+  await add(db, "other", 3, other);
+  await db.query("select graphile_worker.pause_work('task', 'paused')");
+  const { ids, read } = await claim(db);
+  expect(ids).toEqual([String(many + 1)]);
+  expect(read).toBeLessThan(40);
+});
+
 test("a paused queue costs a claim little more than nothing, however many of its jobs wait", async () => {
   const db = await freshDatabase();
   await add(db, "work", many, "paused");
