@@ -5,7 +5,7 @@ import { sleep } from "../util/sleep.ts";
 import { requestCancel } from "./cancel-request.ts";
 import { dropIdleClients, watchForAnswer } from "./forgotten.ts";
 import { putBack, takeClient } from "./pooled-client.ts";
-import { queryWithin } from "./query-within.ts";
+import { queryWithin, type Watch } from "./query-within.ts";
 import { breaksPreparedStatements, isAway, isRepeatable, isSilence } from "./sqlstate.ts";
 import { forSchema, preparedName, type Statement } from "./statement.ts";
 import { inTransaction, type TransactionOptions } from "./transaction.ts";
@@ -17,7 +17,7 @@ export interface Database {
   run<Params, Row>(statement: Statement<Params, Row>, params: Params, signal?: AbortSignal): Promise<Row[]>;
   readonly withPgClient: EnhancedWithPgClient;
   /** Runs the work in one transaction on one connection; an error rolls back. */
-  transaction<T>(work: (tx: Database) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  transaction<T>(work: (tx: Database) => Promise<T>, options?: Pick<TransactionOptions, "dryRun">): Promise<T>;
   /** As `withPgClient`, for a task, which is named if it leaves a transaction open. */
   lendTo(task: string): EnhancedWithPgClient;
 }
@@ -65,10 +65,11 @@ export function poolDatabase(pool: Pool, options: DatabaseOptions): Database {
     return sendPatiently(pool, client, query, Math.min(patienceMs, usersPatienceMs) + transferMs, signal);
   };
   const sendAgain: Send = (query) => repeatConflicts(() => send(query));
-  return makeDatabase(sendAgain, lend, options, {
+  const prepared = {
     has: () => !poolsWithoutPrepared.has(pool),
     drop: () => poolsWithoutPrepared.add(pool),
-  });
+  };
+  return makeDatabase(sendAgain, lend, options, prepared, (client) => (giveUp) => watchForAnswer(pool, client, giveUp));
 }
 
 /** How often a statement is repeated at once when the database could not fit it in between others. */
@@ -136,13 +137,13 @@ async function sendPatiently(
 function ignore(): void {}
 
 /** For a single client: our own statements queue up behind each other, since a client can do one thing at a time. */
-export function clientDatabase(client: PoolClient, options: DatabaseOptions): Database {
+export function clientDatabase(client: PoolClient, options: DatabaseOptions, watch?: Watch): Database {
   let last: Promise<unknown> = Promise.resolve();
   // The client is not ours, so an abort must not end it.
   const send: Send = ({ name, text, values, query_timeout: patienceMs, transferMs }) => {
     const withinMs = patienceMs && patienceMs + transferMs;
     const query = { ...(name !== undefined && { name }), text, ...(values && { values }) };
-    const result = last.then(() => queryWithin(client, query, withinMs));
+    const result = last.then(() => queryWithin(client, query, withinMs, watch));
     last = result.catch(() => undefined);
     return result;
   };
@@ -166,6 +167,7 @@ function makeDatabase(
   lend: (borrower?: string) => WithPgClient,
   options: DatabaseOptions,
   prepared: Prepared,
+  watchOf?: (client: PoolClient) => Watch,
 ): Database {
   const { schema, preparedStatements } = options;
   const textByStatement = new WeakMap<object, { text: string; name: string }>();
@@ -208,8 +210,9 @@ function makeDatabase(
   const withPgClient = lendTo();
   const transaction: Database["transaction"] = (work, transactionOptions) =>
     withPgClient((client) => {
-      const tx = clientDatabase(client, { schema, preparedStatements: false });
-      return inTransaction(client, () => work(tx), transactionOptions);
+      const watch = watchOf?.(client);
+      const tx = clientDatabase(client, { schema, preparedStatements: false }, watch);
+      return inTransaction(client, () => work(tx), { ...transactionOptions, watch });
     });
 
   return { schema, run, withPgClient, transaction, lendTo };

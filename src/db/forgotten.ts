@@ -6,7 +6,7 @@ import { PatientClient } from "./patient-client.ts";
 
 /** Without an answer for this long, the server is asked about it; again and again. */
 const doubtMs = 3_000;
-/** How long that may take: while the network is away, it would take for ever. */
+/** How long that may take: while the network is down, it would never end. */
 const askMs = 3_000;
 
 /** What pg knows of a connection. */
@@ -59,7 +59,7 @@ async function isIdleAtServer(pool: Pool, client: PoolClient): Promise<boolean> 
     const { rows } = await asker.query(
       `select from pg_catalog.pg_stat_activity
        where pid = $1::integer
-         and state = 'idle'
+         and state in ('idle', 'idle in transaction', 'idle in transaction (aborted)')
          and wait_event = 'ClientRead'
          and state_change < pg_catalog.now() - interval '2 seconds'`,
       [processID],

@@ -2,11 +2,12 @@ import type { Duplex } from "node:stream";
 import pg from "pg";
 import { clearTimeout, setTimeout } from "../util/timers.ts";
 
-const connectMs = 30_000;
+/** A stop waits this long for a connection that was being opened when the network failed. */
+const connectMs = 10_000;
 const goodbyeMs = 5_000;
 
 /**
- * Does not wait for ever for a host that never answers, neither when it connects nor when it says goodbye: a socket whose peer is gone
+ * Bounds the wait for a host that never answers, both when it connects and when it says goodbye: a socket whose peer is gone
  * would keep the process alive for a quarter of an hour. The pool's own option for connecting would also limit how long a job may
  * wait for a free connection, and pg's timer would follow the clock of a test that fakes timers.
  */

@@ -4,6 +4,9 @@ import { clearTimeout, setTimeout } from "../util/timers.ts";
 /** As long as a timer can be set for. */
 export const foreverMs = 2 ** 31 - 1;
 
+/** Watches a query that was just sent, and calls `giveUp` when it knows that there will be no answer. Gives the way to stop. */
+export type Watch = (giveUp: () => void) => () => void;
+
 /**
  * A query that rejects, as one with pg's `query_timeout` does, when no answer came within the time. The timer is ours because
  * pg's follow the clock of a test that fakes timers, and there an hour may pass between a query and its answer. Whoever watches may know
@@ -13,7 +16,7 @@ export function queryWithin<Row extends QueryResultRow>(
   client: PoolClient,
   query: QueryConfig,
   ms: number | undefined,
-  watch?: (giveUp: () => void) => () => void,
+  watch?: Watch,
 ): Promise<QueryResult<Row>> {
   if (ms === undefined) return client.query<Row>(query);
   return new Promise((resolve, reject) => {

@@ -1,9 +1,12 @@
 import type { PoolClient } from "pg";
+import { foreverMs, queryWithin, type Watch } from "./query-within.ts";
 import { isInDoubt } from "./sqlstate.ts";
 
 export interface TransactionOptions {
   /** Roll back at the end, whatever the work did. */
   readonly dryRun?: boolean | undefined;
+  /** Tells when there will be no answer; without it, one is waited for without limit. */
+  readonly watch?: Watch | undefined;
 }
 
 /**
@@ -13,16 +16,17 @@ export interface TransactionOptions {
 export async function inTransaction<T>(
   client: PoolClient,
   work: () => Promise<T>,
-  { dryRun = false }: TransactionOptions = {},
+  { dryRun = false, watch }: TransactionOptions = {},
 ): Promise<T> {
-  await client.query("begin isolation level read committed read write");
+  const send = (text: string): Promise<unknown> => queryWithin(client, { text }, watch && foreverMs, watch);
+  await send("begin isolation level read committed read write");
   try {
     const result = await work();
-    await client.query(dryRun ? "rollback" : "commit");
+    await send(dryRun ? "rollback" : "commit");
     return result;
   } catch (error) {
     // A lost connection takes its transaction with it, and asking it would only keep us waiting.
-    if (!isInDoubt(error)) await client.query("rollback").catch(() => undefined);
+    if (!isInDoubt(error)) await send("rollback").catch(() => undefined);
     throw error;
   }
 }

@@ -31,6 +31,27 @@ test("a statement on a connection that a firewall has forgotten fails soon, and 
   expect(before.flat()).not.toContainEqual(row);
 }, 60_000);
 
+test.each(["at its begin", "in the middle", "at its commit"])(
+  "a transaction on a connection that a firewall has forgotten %s fails soon",
+  async (when) => {
+    const { url } = await freshDatabase();
+    const proxy = await startProxy(url);
+    const database = open(proxy.url);
+    await database.run(sleepFor, { seconds: 0 });
+    if (when === "at its begin") proxy.blackholeOpen();
+    const error = await database
+      .transaction(async (tx) => {
+        if (when === "in the middle") proxy.blackholeOpen();
+        await tx.run(sleepFor, { seconds: 0 });
+        if (when === "at its commit") proxy.blackholeOpen();
+      })
+      .catch((thrown: unknown) => thrown);
+    expect(isSilence(error)).toBe(true);
+    expect(await database.transaction((tx) => tx.run(sleepFor, { seconds: 0 }))).toHaveLength(1);
+  },
+  60_000,
+);
+
 test("a statement that takes long, and one whose answer takes long, are waited for", async () => {
   const { url } = await freshDatabase();
   const proxy = await startProxy(url);

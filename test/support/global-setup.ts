@@ -37,7 +37,8 @@ async function startServer(): Promise<{ url: string; isLocal: boolean; stop(): P
     profile: "test",
     version,
     nativeDir: version ? fileURLToPath(new URL("../postgres", import.meta.url)) : undefined,
-    settings: { max_connections: 300 },
+    // While a client hangs in its authentication, as behind a proxy that went silent, no database of the server can be dropped.
+    settings: { max_connections: 300, authentication_timeout: 10 },
   });
   return { url: embedded.connectionString, isLocal: true, stop: async () => void (await embedded.stop()) };
 }
