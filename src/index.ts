@@ -75,6 +75,14 @@ export type {
   WorkerEvents,
 } from "./events.ts";
 export type {
+  DebounceOptions,
+  GuardOptions,
+  SingletonConflict,
+  SingletonOptions,
+  SkippedBy,
+  ThrottleOptions,
+} from "./guards.ts";
+export type {
   ErrorGroup,
   HistoryEntry,
   HistoryFilter,

@@ -12,6 +12,7 @@
  * - *buffer*: jobs a pool has claimed ahead and not started yet.
  */
 
+import type { GuardOptions, SkippedBy } from "./guards.ts";
 import type { AnyTaskDefinition, TaskInput } from "./task-definition.ts";
 
 /** A job as it stands in the database. */
@@ -38,6 +39,11 @@ export interface DbJob {
 /** A job together with the name of its task. */
 export interface Job extends DbJob {
   task_identifier: string;
+  /**
+   * Only on what adding returns: the guard because of which nothing was added. The job is the earlier one then. If that has ended, only `id`,
+   * `task_identifier` and `created_at` are its own.
+   */
+  skipped?: SkippedBy;
 }
 
 export type JobKeyMode = "replace" | "preserve_run_at" | "unsafe_dedupe";
@@ -46,7 +52,7 @@ export type JobKeyMode = "replace" | "preserve_run_at" | "unsafe_dedupe";
 type ListedKeyMode = Exclude<JobKeyMode, "unsafe_dedupe">;
 
 /** How and when a job runs; everything has a default. */
-export interface TaskSpec {
+export interface TaskSpec extends GuardOptions {
   /** Jobs with the same queue name run one after the other, never at once. */
   queueName?: string;
   /** Not before this moment; now, if left out. */

@@ -13,7 +13,10 @@ export function makeOptionsPage(tables) {
   const running = ["workerSharedTable", "poolTable", "extraTable"].flatMap((name) => rowsOf(config, name));
   const work = [...rowsOf("src/runner/runner-options.ts", "workTable"), ...rowsOf(config, "filesTable")];
   const everywhere = [...shared, ...running, ...work];
-  const spec = readInterface("src/job.ts", "TaskSpec").members;
+  const spec = [
+    ...readInterface("src/job.ts", "TaskSpec").members,
+    ...readInterface("src/guards.ts", "GuardOptions").members,
+  ];
   const cron = readInterface("src/cron/cron-item.ts", "CronItemOptions").members;
 
   return page(

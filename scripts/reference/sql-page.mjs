@@ -24,6 +24,26 @@ select * from graphile_worker.add_jobs(array(
   from unnest(array['Ada', 'Grace']) as name
 ));
 \`\`\``,
+  add_debounced_job: `Adds a job that runs \`delay\` after the last of several adds with the same key, with the last payload, but no later than
+\`max_wait\` after the first. Returns the row of the job that waits. See [debounce, throttle, singleton](../jobs-and-keys.md#debounce-throttle-singleton).
+
+\`\`\`sql
+select graphile_worker.add_debounced_job(
+  'save-draft', '{"id": 1}', key => 'draft:1', delay => '5 seconds', max_wait => '1 minute'
+);
+\`\`\``,
+  add_throttled_job: `Adds a job unless one of the key was added within the last \`period\`, whatever became of it. Returns its row, or null if nothing was
+added.
+
+\`\`\`sql
+select id from graphile_worker.add_throttled_job('hook', '{"id": 1}', key => 'hook:1', period => '1 day');
+\`\`\``,
+  add_singleton_job: `Adds a job of a key of which at most one waits and at most one runs. \`on_conflict\` is \`skip\`, \`replace\` or \`cancelRunning\`. Returns the
+row of the job that waits, or null if nothing was added.
+
+\`\`\`sql
+select id from graphile_worker.add_singleton_job('sync', '{"id": 1}', key => 'account:1');
+\`\`\``,
   remove_job: `Removes the job with this key and returns its row, or null if there is none. A running job finishes, but is
 not retried.
 

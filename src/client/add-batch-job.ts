@@ -24,6 +24,12 @@ export function makeAddBatchJob(addJob: AddAnyJobFunction): AddBatchJobFunction 
       const identifier = isDefined ? task.identifier : task;
       throw new JobSpecError(`A batch for task '${identifier}' must be an array with at least one item, got ${got}.`);
     }
+    for (const guard of ["debounce", "throttle", "singleton"] as const) {
+      if (!spec?.[guard]) continue;
+      throw new JobSpecError(
+        `'${guard}' cannot be used with 'addBatchJob', since items would be dropped. Use a 'jobKey': items added later join those that wait.`,
+      );
+    }
     return isDefined ? await addJob(task, items, spec) : await addJob<TaskName>(task, items, spec);
   };
 }

@@ -3,6 +3,7 @@ import { isAway } from "../db/sqlstate.ts";
 import { addJob, type NewJob, replaceJob } from "../db/statements/add.ts";
 import type { AddJobFunction, DbJob, Job } from "../job.ts";
 import { Coalescer } from "../util/coalescer.ts";
+import { writeGuardedJobs } from "./add-guarded.ts";
 import { writeJobs } from "./add-jobs.ts";
 import { type CheckedSpec, toNewJob } from "./job-spec.ts";
 
@@ -16,23 +17,24 @@ type Write = (job: Checked) => Promise<Job>;
 
 /** Adds jobs one by one, each with its own statement. */
 export function makeAddJob(database: Pick<Database, "run">, options: AddOptions): AddJobFunction {
-  return checkThen(writeSingly(database), options);
+  return checkThen(writeSingly(database, options), options);
 }
 
 /** Adds jobs so that those asked for at the same time share a statement; each caller gets its own job, or its own error. */
 export function makeSharedAddJob(database: Pick<Database, "run">, options: AddOptions): AddJobFunction {
-  const single = writeSingly(database);
+  const single = writeSingly(database, options);
   const shared = shareWrites(database, single);
-  // A keyed add may have to wait for a job that is being claimed; other adds should not wait with it.
-  return checkThen((job) => (job.jobKey === null ? shared.add(job) : single(job)), options);
+  // An add with a key may have to wait for another transaction; other adds should not wait with it.
+  return checkThen((job) => (job.jobKey === null && job.guard === null ? shared.add(job) : single(job)), options);
 }
 
 function checkThen(write: Write, { useNodeTime }: AddOptions): AddJobFunction {
   return async (identifier, payload, spec) => await write(toNewJob(identifier, payload, spec ?? {}, useNodeTime));
 }
 
-function writeSingly(database: Pick<Database, "run">): Write {
+function writeSingly(database: Pick<Database, "run">, { useNodeTime }: AddOptions): Write {
   return async (job) => {
+    if (job.guard) return (await writeGuardedJobs(database, [job], { defaultMode: "replace", useNodeTime }))[0]!;
     const [row] = await database.run(job.cancelRunning ? replaceJob : addJob, job);
     return { ...(row as DbJob), task_identifier: job.identifier };
   };

@@ -3,6 +3,7 @@ import type { Database } from "../db/database.ts";
 import { addJobs, addPlainJobs, collectNames, type NewJob } from "../db/statements/add.ts";
 import { JobSpecError } from "../errors.ts";
 import type { AddJobsFunction, Job, JobKeyMode } from "../job.ts";
+import { writeGuardedJobs } from "./add-guarded.ts";
 import type { AddOptions } from "./add-job.ts";
 import { type CheckedSpec, toNewJob } from "./job-spec.ts";
 
@@ -21,7 +22,9 @@ export function makeAddJobs(database: Pick<Database, "run">, { useNodeTime }: Ad
     });
     if (jobs.length === 0) return [];
     checkKeysDiffer(jobs);
-    return await writeJobs(database, jobs, jobKeyPreserveRunAt ? "preserve_run_at" : "replace");
+    const defaultMode = jobKeyPreserveRunAt ? "preserve_run_at" : "replace";
+    if (jobs.some(({ guard }) => guard)) return await writeGuardedJobs(database, jobs, { defaultMode, useNodeTime });
+    return await writeJobs(database, jobs, defaultMode);
   };
 }
 

@@ -1,17 +1,32 @@
 import { inspect } from "node:util";
 import type { NewJob } from "../db/statements/add.ts";
+import type { Guard } from "../db/statements/guards.ts";
 import { JobSpecError } from "../errors.ts";
 import type { JobKeyMode } from "../job.ts";
 import { checkInteger, checkMoment, checkName, checkText, optional, smallest } from "../job-checks.ts";
 import { suggestion } from "../util/nearest.ts";
+import { readGuard } from "./guard.ts";
 import { payloadToJson } from "./payload.ts";
 
 export type CheckedSpec = Omit<NewJob, "identifier" | "payload"> & {
   readonly jobKeyMode: JobKeyMode | null;
   readonly cancelRunning: boolean;
+  readonly guard: Guard | null;
 };
 
-const specKeys = ["queueName", "runAt", "priority", "maxAttempts", "jobKey", "jobKeyMode", "cancelRunning", "flags"];
+const specKeys = [
+  "queueName",
+  "runAt",
+  "priority",
+  "maxAttempts",
+  "jobKey",
+  "jobKeyMode",
+  "cancelRunning",
+  "flags",
+  "debounce",
+  "throttle",
+  "singleton",
+];
 const keyModes = ["replace", "preserve_run_at", "unsafe_dedupe"];
 
 /** Checks a job before anything is written and makes it ready for the database. */
@@ -44,6 +59,7 @@ export function toNewJob(
     flags: optional(given.flags, checkFlags),
     jobKeyMode: optional(given.jobKeyMode, checkKeyMode),
     cancelRunning: optional(given.cancelRunning, (value) => checkCancelRunning(value, given.jobKey)) ?? false,
+    guard: readGuard(given),
   };
 }
 

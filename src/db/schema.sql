@@ -3,6 +3,20 @@
 
 -- Tables
 
+create table graphile_worker._hathi_add_guards (
+  task_identifier text not null,
+  kind text not null,
+  key text not null,
+  job_id bigint,
+  running_id bigint,
+  since timestamp with time zone not null,
+  until timestamp with time zone not null default 'infinity'::timestamp with time zone,
+  expires_at timestamp with time zone not null,
+  constraint _hathi_add_guards_kind_check CHECK ((kind = ANY (ARRAY['debounce'::text, 'throttle'::text, 'singleton'::text]))),
+  constraint _hathi_add_guards_pkey PRIMARY KEY (task_identifier, kind, key)
+);
+alter table graphile_worker._hathi_add_guards enable row level security;
+
 create table graphile_worker._hathi_announced_migrations (
   id integer not null,
   announced_at timestamp with time zone not null default now(),
@@ -257,6 +271,8 @@ create table graphile_worker.migrations (
 
 -- Indexes
 
+CREATE INDEX _hathi_add_guards_by_expiry_idx ON graphile_worker._hathi_add_guards USING btree (expires_at);
+
 CREATE INDEX _hathi_history_attempts_by_fingerprint ON ONLY graphile_worker._hathi_history_attempts USING btree (fingerprint, settled_at) WHERE (fingerprint IS NOT NULL);
 
 CREATE INDEX _hathi_history_attempts_by_id ON ONLY graphile_worker._hathi_history_attempts USING btree (job_id);
@@ -298,6 +314,23 @@ CREATE INDEX jobs_main_index ON graphile_worker._private_jobs USING btree (prior
 CREATE INDEX jobs_no_queue_index ON graphile_worker._private_jobs USING btree (priority, run_at) INCLUDE (id, task_id) WHERE ((is_available = true) AND (job_queue_id IS NULL));
 
 -- Types
+
+create type graphile_worker._hathi_guarded_spec as (
+  identifier text,
+  payload json,
+  queue_name text,
+  run_at timestamp with time zone,
+  max_attempts smallint,
+  job_key text,
+  priority smallint,
+  flags text[],
+  job_key_mode text,
+  guard text,
+  guard_key text,
+  span interval,
+  max_wait interval,
+  on_conflict text
+);
 
 create type graphile_worker.job_spec as (
   identifier text,
@@ -344,6 +377,36 @@ AS $hathi$
   from unnest(a, b) with ordinality as pair (a, b, n);
 $hathi$;
 
+create function graphile_worker._hathi_add_checked(spec graphile_worker._hathi_guarded_spec)
+ RETURNS graphile_worker._private_jobs
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  added graphile_worker._private_jobs;
+begin
+  perform graphile_worker._hathi_check_spec(spec.identifier, spec.queue_name, null, spec.max_attempts, spec.priority);
+  if spec.guard_key is null or length(spec.guard_key) not between 1 and 512 then
+    raise exception 'The key of a % must have 1 to 512 characters, got %.', spec.guard, coalesce(length(spec.guard_key)::text, 'null')
+      using errcode = 'GWBJK';
+  end if;
+  if spec.guard <> 'singleton' and (spec.span is null or spec.span <= interval '0') then
+    raise exception 'The % of a % must be longer than zero, got %.',
+      case spec.guard when 'debounce' then 'delay' else 'period' end, spec.guard, coalesce(spec.span::text, 'null')
+      using errcode = '22023';
+  end if;
+  if spec.max_wait < spec.span then
+    raise exception 'max_wait (%) must not be shorter than delay (%).', spec.max_wait, spec.span using errcode = '22023';
+  end if;
+  if spec.guard = 'singleton' and (spec.on_conflict is null or spec.on_conflict not in ('skip', 'replace', 'cancelRunning')) then
+    raise exception 'Invalid on_conflict %.', coalesce(quote_literal(spec.on_conflict), 'null')
+      using errcode = '22023', hint = 'Use skip, replace or cancelRunning.';
+  end if;
+  select (result.job).* into added from graphile_worker._hathi_add_guarded(array[spec], null) as result where result.skipped is null;
+  return added;
+end;
+$hathi$;
+
 create function graphile_worker._hathi_add_cron_job(entry text, may_overlap boolean, task text, payload json, queue_name text, run_at timestamp with time zone, max_attempts integer, job_key text, priority integer, flags text[], job_key_mode text)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -374,6 +437,95 @@ begin
     on conflict (identifier) do update set job_id = excluded.job_id;
   end if;
   return added;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_add_guarded(specs graphile_worker._hathi_guarded_spec[], clock timestamp with time zone)
+ RETURNS TABLE(job graphile_worker._private_jobs, skipped text)
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  wanted record;
+  passed record;
+  spec graphile_worker._hathi_guarded_spec;
+  nth integer;
+  moment timestamptz;
+  added integer := 0;
+  jobs graphile_worker._private_jobs[];
+  skips text[];
+begin
+  perform graphile_worker._hathi_keep_tasks(array(select distinct given.identifier from unnest(specs) as given));
+  perform graphile_worker._hathi_keep_queues(array(
+    select distinct coalesce(
+      given.queue_name,
+      case when given.on_conflict <> 'skip' then graphile_worker._hathi_singleton_queue(given.identifier, given.guard_key) end
+    )
+    from unnest(specs) as given
+    where given.queue_name is not null or given.on_conflict <> 'skip'
+  ));
+  for wanted in
+    select distinct given.identifier collate "C" as task, given.guard, given.guard_key collate "C" as key
+    from unnest(specs) as given
+    where given.guard is not null
+    order by task, given.guard, key
+  loop
+    perform graphile_worker._hathi_lock_guard(wanted.task, wanted.guard, wanted.key);
+  end loop;
+  -- From now on no other add of these keys can come between; a transaction may have begun long before.
+  moment := coalesce(clock, clock_timestamp());
+
+  -- Every job that may be changed, those of job keys too: they would be locked later otherwise, out of order.
+  perform from graphile_worker._private_jobs as known
+  where known.id in (
+    select unnest(array[held.job_id, held.running_id])
+    from unnest(specs) as given
+    join graphile_worker._hathi_add_guards as held
+      on held.task_identifier = given.identifier and held.kind = given.guard and held.key = given.guard_key
+    where given.guard = 'debounce' or given.on_conflict <> 'skip'
+    union all
+    select keyed.id
+    from unnest(specs) as given
+    join graphile_worker._private_jobs as keyed on keyed.key = given.job_key
+  )
+  order by known.id
+  for update;
+
+  -- New job keys are written in their order; everything else in the order in which it was given.
+  for nth in
+    select position from generate_subscripts(specs, 1) as position order by (specs[position]).job_key, position
+  loop
+    spec := specs[nth];
+    if spec.guard is not null then
+      passed := graphile_worker._hathi_pass_guard(spec, moment);
+      job := passed.job;
+      skipped := passed.skipped;
+      added := added + (skipped is null)::integer;
+    else
+      skipped := null;
+      job := graphile_worker.add_job(
+        identifier => spec.identifier,
+        payload => spec.payload,
+        queue_name => spec.queue_name,
+        run_at => spec.run_at,
+        max_attempts => spec.max_attempts,
+        job_key => spec.job_key,
+        priority => spec.priority,
+        flags => spec.flags,
+        job_key_mode => coalesce(spec.job_key_mode, 'replace')
+      );
+    end if;
+    jobs[nth] := job;
+    skips[nth] := skipped;
+  end loop;
+  if added > 0 then
+    perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || added || '}');
+  end if;
+  for nth in 1 .. cardinality(specs) loop
+    job := jobs[nth];
+    skipped := skips[nth];
+    return next;
+  end loop;
 end;
 $hathi$;
 
@@ -1649,6 +1801,25 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_lock_guard(wanted_task text, wanted_kind text, wanted_key text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+begin
+  loop
+    perform from graphile_worker._hathi_add_guards as guard
+    where guard.task_identifier = wanted_task and guard.kind = wanted_kind and guard.key = wanted_key
+    for no key update;
+    exit when found;
+    insert into graphile_worker._hathi_add_guards (task_identifier, kind, key, since, until, expires_at)
+    values (wanted_task, wanted_kind, wanted_key, '-infinity', '-infinity', 'infinity')
+    on conflict do nothing;
+    exit when found;
+  end loop;
+end;
+$hathi$;
+
 create function graphile_worker._hathi_lock_queues(candidates integer[], shares integer[], wanted integer, per_queue integer, task_ids integer[], forbidden text[], accepted text[], instant timestamp with time zone, OUT rows tid[], OUT queue_ids integer[], OUT priorities smallint[], OUT run_ats timestamp with time zone[], OUT ids bigint[], OUT contended boolean)
  RETURNS record
  LANGUAGE plpgsql
@@ -1847,6 +2018,120 @@ begin
     due := least(due, found_due);
   end loop;
   return due;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_pass_guard(spec graphile_worker._hathi_guarded_spec, moment timestamp with time zone, OUT job graphile_worker._private_jobs, OUT skipped text)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  guard graphile_worker._hathi_add_guards;
+  waiting graphile_worker._private_jobs;
+  running graphile_worker._private_jobs;
+  starts timestamptz := coalesce(spec.run_at, least(moment, now()));
+  first_add timestamptz := moment;
+  deadline timestamptz := 'infinity';
+  queue integer;
+  task constant integer := graphile_worker._hathi_task_id(spec.identifier);
+begin
+  select * into guard
+  from graphile_worker._hathi_add_guards as own
+  where own.task_identifier = spec.identifier and own.kind = spec.guard and own.key = spec.guard_key;
+  -- Whoever starts the ids anew may give an id to a job of another task.
+  select * into waiting
+  from graphile_worker._private_jobs as known
+  where known.id = guard.job_id and known.task_id = task and known.is_available;
+  select * into running
+  from graphile_worker._private_jobs as known
+  where known.id in (guard.job_id, guard.running_id) and known.task_id = task and known.locked_at is not null
+  order by known.id desc
+  limit 1;
+
+  if spec.guard = 'throttle' and moment < greatest(guard.until, guard.since + spec.span) then
+    skipped := 'throttle';
+    select * into job from graphile_worker._private_jobs as known where known.id = guard.job_id and known.task_id = task;
+    if not found then
+      job.id := guard.job_id;
+      job.task_id := task;
+      job.created_at := guard.since;
+    end if;
+    return;
+  elsif spec.guard = 'singleton' and spec.on_conflict = 'skip' and coalesce(waiting.id, running.id) is not null then
+    skipped := 'singleton';
+    job := case when waiting.id is not null then waiting else running end;
+    return;
+  end if;
+
+  if spec.guard = 'throttle' then
+    deadline := moment + spec.span;
+    waiting := null;
+  elsif spec.guard = 'debounce' then
+    -- What has been tried has started: its promise is kept.
+    if waiting.attempts = 0 then
+      first_add := guard.since;
+      deadline := guard.until;
+    end if;
+    deadline := least(deadline, first_add + spec.max_wait);
+    starts := least(moment + spec.span, deadline);
+  end if;
+
+  if running.id is not null and spec.guard <> 'throttle' then
+    if spec.on_conflict = 'cancelRunning' then
+      perform graphile_worker.cancel_jobs(array[running.id], 'Replaced by a new job with the singleton key ' || quote_literal(spec.guard_key));
+    else
+      insert into graphile_worker._private_job_retirements (id) values (running.id) on conflict do nothing;
+      update graphile_worker._private_jobs as known
+      set attempts = known.max_attempts, updated_at = now()
+      where known.id = running.id;
+    end if;
+  end if;
+
+  -- Beside a running job of its key a singleton goes to the queue of that one, so that it cannot start before.
+  if spec.guard = 'singleton' and spec.on_conflict <> 'skip' then
+    queue := coalesce(
+      running.job_queue_id,
+      graphile_worker._hathi_queue_id(
+        coalesce(spec.queue_name, graphile_worker._hathi_singleton_queue(spec.identifier, spec.guard_key))
+      )
+    );
+  else
+    queue := graphile_worker._hathi_queue_id(spec.queue_name);
+  end if;
+
+  if waiting.id is not null then
+    update graphile_worker._private_jobs as known
+    set
+      job_queue_id = queue,
+      payload = coalesce(spec.payload, '{}'::json),
+      run_at = starts,
+      max_attempts = coalesce(spec.max_attempts, 25::smallint),
+      priority = coalesce(spec.priority, 0::smallint),
+      flags = graphile_worker._hathi_flags(spec.flags),
+      revision = known.revision + 1,
+      attempts = 0,
+      last_error = null,
+      updated_at = now()
+    where known.id = waiting.id
+    returning * into job;
+  else
+    insert into graphile_worker._private_jobs (job_queue_id, task_id, payload, run_at, max_attempts, priority, flags)
+    values (
+      queue, task, coalesce(spec.payload, '{}'::json), starts, coalesce(spec.max_attempts, 25::smallint),
+      coalesce(spec.priority, 0::smallint), graphile_worker._hathi_flags(spec.flags)
+    )
+    returning * into job;
+  end if;
+
+  update graphile_worker._hathi_add_guards as own
+  set
+    job_id = job.id,
+    running_id = running.id,
+    since = first_add,
+    until = deadline,
+    expires_at = case when spec.guard = 'throttle' then deadline else greatest(starts, moment) + interval '1 hour' end
+  where own.task_identifier = spec.identifier and own.kind = spec.guard and own.key = spec.guard_key;
 end;
 $hathi$;
 
@@ -2764,6 +3049,19 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_singleton_queue(identifier text, guard_key text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select case
+    when length(name.whole) <= 128 then name.whole
+    else left(name.whole, 111) || '#' || to_hex(hashtextextended(name.whole, 0))
+  end
+  from (select 'singleton:' || identifier || ':' || guard_key as whole) as name;
+$hathi$;
+
 create function graphile_worker._hathi_take_queue_row(wanted text)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -2972,6 +3270,40 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_tidy_guards(most integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  seen integer;
+begin
+  with due as materialized (
+    select guard.task_identifier, guard.kind, guard.key,
+      guard.kind <> 'throttle' and exists (
+        select from graphile_worker._private_jobs as known
+        where known.id in (guard.job_id, guard.running_id) and (known.is_available or known.locked_at is not null)
+      ) as is_needed
+    from graphile_worker._hathi_add_guards as guard
+    where guard.expires_at <= now()
+    order by guard.expires_at
+    limit most
+    for no key update skip locked
+  ), kept as (
+    update graphile_worker._hathi_add_guards as guard
+    set expires_at = now() + interval '1 hour'
+    from due
+    where due.is_needed and guard.task_identifier = due.task_identifier and guard.kind = due.kind and guard.key = due.key
+  ), gone as (
+    delete from graphile_worker._hathi_add_guards as guard
+    using due
+    where not due.is_needed and guard.task_identifier = due.task_identifier and guard.kind = due.kind and guard.key = due.key
+  )
+  select count(*) into seen from due;
+  return seen;
+end;
+$hathi$;
+
 create function graphile_worker._hathi_unpaused_tasks(worker_names text[], task_ids integer[], clock timestamp with time zone)
  RETURNS integer[]
  LANGUAGE plpgsql
@@ -3130,6 +3462,16 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker.add_debounced_job(identifier text, payload json, key text, delay interval, max_wait interval DEFAULT NULL::interval, queue_name text DEFAULT NULL::text, max_attempts integer DEFAULT NULL::integer, priority integer DEFAULT NULL::integer, flags text[] DEFAULT NULL::text[])
+ RETURNS graphile_worker._private_jobs
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select graphile_worker._hathi_add_checked(row(
+    identifier, payload, queue_name, null, max_attempts, null, priority, flags, null, 'debounce', key, delay, max_wait, null
+  )::graphile_worker._hathi_guarded_spec);
+$hathi$;
+
 create function graphile_worker.add_job(identifier text, payload json DEFAULT NULL::json, queue_name text DEFAULT NULL::text, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, max_attempts integer DEFAULT NULL::integer, job_key text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, flags text[] DEFAULT NULL::text[], job_key_mode text DEFAULT 'replace'::text)
  RETURNS graphile_worker._private_jobs
  LANGUAGE plpgsql
@@ -3252,6 +3594,26 @@ begin
       specs, case when job_key_preserve_run_at then array(select spec.job_key from unnest(specs) as spec) end
     );
 end;
+$hathi$;
+
+create function graphile_worker.add_singleton_job(identifier text, payload json, key text, on_conflict text DEFAULT 'skip'::text, queue_name text DEFAULT NULL::text, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, max_attempts integer DEFAULT NULL::integer, priority integer DEFAULT NULL::integer, flags text[] DEFAULT NULL::text[])
+ RETURNS graphile_worker._private_jobs
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select graphile_worker._hathi_add_checked(row(
+    identifier, payload, queue_name, run_at, max_attempts, null, priority, flags, null, 'singleton', key, null, null, on_conflict
+  )::graphile_worker._hathi_guarded_spec);
+$hathi$;
+
+create function graphile_worker.add_throttled_job(identifier text, payload json, key text, period interval, queue_name text DEFAULT NULL::text, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, max_attempts integer DEFAULT NULL::integer, priority integer DEFAULT NULL::integer, flags text[] DEFAULT NULL::text[])
+ RETURNS graphile_worker._private_jobs
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select graphile_worker._hathi_add_checked(row(
+    identifier, payload, queue_name, run_at, max_attempts, null, priority, flags, null, 'throttle', key, period, null, null
+  )::graphile_worker._hathi_guarded_spec);
 $hathi$;
 
 create function graphile_worker.cancel_jobs(job_ids bigint[], reason text DEFAULT NULL::text)

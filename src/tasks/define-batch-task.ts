@@ -19,7 +19,8 @@ export type ItemResult =
   | PromiseSettledResult<unknown>
   | Promise<unknown>;
 
-interface BatchTaskParts<Item> extends DefinedDefaults<readonly Item[]> {
+/** Without guards: they would drop items. */
+interface BatchTaskParts<Item> extends Omit<DefinedDefaults<readonly Item[]>, "debounce" | "throttle" | "singleton"> {
   /** The task's name. A task file must have the same. */
   readonly identifier: string;
   /**

@@ -1,4 +1,5 @@
 import { ConfigError, JobSpecError, PayloadError, toError } from "../errors.ts";
+import type { GuardOptions } from "../guards.ts";
 import type { TaskSpec } from "../job.ts";
 import type { Task } from "../task.ts";
 import { $$definition, type DefinitionParts, type PreparedJob, type TaskDefinition } from "../task-definition.ts";
@@ -6,12 +7,18 @@ import { readTaskOptions, type TaskRunOptions, type TaskRunSettings, taskOptionN
 import { suggestion } from "../util/nearest.ts";
 import type { Fit } from "./fit-payload.ts";
 
-/** How jobs of a task run unless they say otherwise; two of it may depend on the payload. */
+/** A value, or how to get it from the payload. */
+type FromPayload<Payload, Value> = Value | ((payload: Payload) => Value | undefined);
+
+/** How jobs of a task run unless they say otherwise; some of it may depend on the payload. */
 export interface DefinedDefaults<Payload>
   extends Pick<TaskSpec, "maxAttempts" | "priority" | "flags">,
     Omit<TaskRunOptions, "maxAttempts" | "priority" | "queueName"> {
-  readonly queueName?: string | ((payload: Payload) => string | undefined);
-  readonly jobKey?: string | ((payload: Payload) => string | undefined);
+  readonly queueName?: FromPayload<Payload, string>;
+  readonly jobKey?: FromPayload<Payload, string>;
+  readonly debounce?: FromPayload<Payload, NonNullable<GuardOptions["debounce"]>>;
+  readonly throttle?: FromPayload<Payload, NonNullable<GuardOptions["throttle"]>>;
+  readonly singleton?: FromPayload<Payload, NonNullable<GuardOptions["singleton"]>>;
 }
 
 interface DefinitionSource {
@@ -35,7 +42,7 @@ export function makeDefinition({ options, fitNew, check, task }: DefinitionSourc
   const prepare = async (payload: unknown, spec: TaskSpec): Promise<PreparedJob> => {
     const fit = await fitNew(asWorkerSees(payload, identifier));
     if (fit.issues) throw new PayloadError(identifier, fit.issues);
-    return { identifier, payload, spec: { ...defaultsFor(fit.value, options), ...withoutUndefined(spec) } };
+    return { identifier, payload, spec: underSpec(defaultsFor(fit.value, options), withoutUndefined(spec)) };
   };
   const definition: TaskDefinition = Object.assign(
     async (payload: unknown, helpers: Parameters<Task>[1]) => await task(payload, helpers),
@@ -50,7 +57,18 @@ export function makeDefinition({ options, fitNew, check, task }: DefinitionSourc
 }
 
 /** What a definition may say beside its task options. */
-const otherKeys = ["identifier", "run", "payload", "item", "upgrade", "flags", "jobKey"];
+const otherKeys = [
+  "identifier",
+  "run",
+  "payload",
+  "item",
+  "upgrade",
+  "flags",
+  "jobKey",
+  "debounce",
+  "throttle",
+  "singleton",
+];
 
 function readOptions(options: DefinitionSource["options"]): TaskRunSettings | undefined {
   const { identifier } = options;
@@ -76,14 +94,29 @@ function asWorkerSees(payload: unknown, identifier: string): unknown {
 }
 
 function defaultsFor(payload: unknown, options: DefinedDefaults<never>): TaskSpec {
-  const { maxAttempts, priority, flags, queueName, jobKey } = options as DefinedDefaults<unknown>;
+  const { maxAttempts, priority, flags, ...depending } = options as DefinedDefaults<unknown>;
+  const from = <Value>(value: FromPayload<unknown, Value> | undefined): Value | undefined =>
+    typeof value === "function" ? (value as (payload: unknown) => Value | undefined)(payload) : value;
   return withoutUndefined({
     maxAttempts,
     priority,
     flags,
-    queueName: typeof queueName === "function" ? queueName(payload) : queueName,
-    jobKey: typeof jobKey === "function" ? jobKey(payload) : jobKey,
+    queueName: from(depending.queueName),
+    jobKey: from(depending.jobKey),
+    debounce: from(depending.debounce),
+    throttle: from(depending.throttle),
+    singleton: from(depending.singleton),
   });
+}
+
+/** Of these a job has one. */
+const exclusive = ["jobKey", "debounce", "throttle", "singleton"] as const;
+
+/** What the add says goes before what the definition says; so does any guard or key that it names. */
+function underSpec(defaults: TaskSpec, spec: TaskSpec): TaskSpec {
+  const kept = { ...defaults };
+  if (exclusive.some((key) => key in spec)) for (const key of exclusive) delete kept[key];
+  return { ...kept, ...spec };
 }
 
 function withoutUndefined(spec: object): TaskSpec {

@@ -68,11 +68,15 @@ const jobTimes =
   "array[row('minute', '2030-01-01T00:00:00Z', '1', array[1], array[1], 1, 1, 1)::graphile_worker._hathi_job_times]";
 const jobSpec = "row('1', '[1]', '1', null, null, %, null, array['1'])::graphile_worker.job_spec";
 
+const guardedSpec =
+  "row('1', '[1]', '1', null, null, null, null, array['1'], null, 'debounce', '1', '1 s', '2 s', null)::graphile_worker._hathi_guarded_spec";
+
 /** Calls of any function, known or new, by the types of its arguments. */
 function callsOf({ name, types, defaults }: FunctionRow): string[] {
   const call = (args: string[]): string => `select * from graphile_worker.${name}(${args.join(", ")})`;
   const value = (type: string, nth: number): string => {
     if (type.endsWith("job_spec[]")) return `array[${jobSpec.replace("%", nth === 0 ? "'new'" : "null")}]`;
+    if (type.includes("_hathi_guarded_spec")) return type.endsWith("[]") ? `array[${guardedSpec}]` : guardedSpec;
     if (type.endsWith("_private_jobs[]"))
       return "(select pg_catalog.array_agg(job) from graphile_worker._private_jobs as job)";
     if (type.endsWith("_hathi_job_times[]")) return jobTimes;
@@ -99,6 +103,15 @@ const known: Record<string, readonly string[]> = {
       .join(", ")}])`,
   ],
   remove_job: ["select * from graphile_worker.remove_job('running')"],
+  _hathi_add_guarded: ["throttle", "singleton"].flatMap((kind) =>
+    ["skip", "replace", "cancelRunning"].map(
+      (mode) =>
+        `select * from graphile_worker._hathi_add_guarded(array[row('1', '[1]', null, null, null, null, null, null, null, '${kind}',
+          '1', '1 s', null, '${mode}'), row('1', '[1]', null, null, null, 'running', null, null, 'replace', null, null, null, null,
+          null)]::graphile_worker._hathi_guarded_spec[], null)`,
+    ),
+  ),
+  add_singleton_job: ["select * from graphile_worker.add_singleton_job('1', '[1]', '1', 'replace')"],
   _hathi_free_keys: ["select graphile_worker._hathi_free_keys(array['running', '1'])"],
   _hathi_queue_id: ["select graphile_worker._hathi_queue_id('new')"],
   _hathi_task_id: ["select graphile_worker._hathi_task_id('new')"],

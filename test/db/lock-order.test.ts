@@ -94,6 +94,15 @@ test.each([1, 2, 3])(
           from unnest($1::text[]) with ordinality as given (key, n)))`,
         () => [shuffled(keys, roll).slice(0, 25)],
       ],
+      [
+        `select from graphile_worker._hathi_add_guarded(array(
+          select ('t' || n % 3, null, 'q' || n % 7, null, null, case when n % 4 = 0 then key end, null, null, null,
+            case n % 4 when 1 then 'debounce' when 2 then 'throttle' when 3 then 'singleton' end, case when n % 4 > 0 then key end,
+            '1 ms', null, case n % 4 when 3 then 'cancelRunning' end)::graphile_worker._hathi_guarded_spec
+          from unnest($1::text[]) with ordinality as given (key, n)), null)`,
+        () => [shuffled(keys, roll).slice(0, 12)],
+      ],
+      ["select graphile_worker._hathi_tidy_guards(5)", () => []],
     ];
     const statements: (() => Promise<unknown>)[] = [
       () => worker.run(completeJobs, { poolId: anyPool(), jobIds: anyOrder(), queueIds: anyQueues() }),

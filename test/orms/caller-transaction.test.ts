@@ -66,6 +66,26 @@ describe.each(libraries)("a transaction of $name", (each) => {
     expect(await db.jobs()).toMatchObject([{ task_identifier: "greet", payload: { id: 1 }, key: "committed" }]);
   });
 
+  test("takes guards, and says what was skipped", async () => {
+    const spec = { throttle: { key: awkward.text, period: "1h" } };
+    const rollback = library.transaction(async (tx) => {
+      await utils.withTransaction(tx).addJob("guarded", awkward, spec);
+      throw new Error("changed my mind");
+    });
+    await expect(rollback).rejects.toThrow("changed my mind");
+
+    const jobs = await commit(async (inside) => [
+      await inside.addJob("guarded", awkward, spec),
+      ...(await inside.addJobs([{ identifier: "guarded", payload: awkward, ...spec }])),
+    ]);
+
+    expect(jobs).toEqual([jobs[0], { ...jobs[0], skipped: "throttle" }]);
+    const [row] = (await db.jobs()).filter(({ task_identifier }) => task_identifier === "guarded");
+    const { queue_name: _queue, ...known } = row!;
+    expect(jobs[0]).toEqual(known);
+    await utils.completeJobs([row!.id]);
+  });
+
   test("gives rows of the same types as pg does, for values that drivers treat differently", async () => {
     await db.query("alter sequence graphile_worker.jobs_id_seq1 restart with 9007199254740993");
     const spec = { queueName: "a ? queue", runAt: new Date(awkward.date), priority: 0, flags };

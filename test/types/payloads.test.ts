@@ -142,3 +142,14 @@ test("lists of jobs that were made elsewhere are taken as they are", () => {
   };
   never(() => own);
 });
+
+test("guards of an add are typed, and so is what a skipped add returns", () => {
+  never(() => addJob("any", {}, { debounce: { key: "k", delay: "5s", maxWait: 60_000 } }));
+  never(() => addJobs([{ identifier: "any", payload: {}, singleton: { key: "k", onConflict: "cancelRunning" } }]));
+  never(() => utils.addJob("any", {}, { throttle: { key: "k", period: "24h" } }));
+  // @ts-expect-error: a period is missing
+  never(() => addJob("any", {}, { throttle: { key: "k" } }));
+  // @ts-expect-error: there is no such way out
+  never(() => addJob("any", {}, { singleton: { key: "k", onConflict: "abort" } }));
+  expectTypeOf<Job["skipped"]>().toEqualTypeOf<"throttle" | "singleton" | undefined>();
+});

@@ -35,12 +35,12 @@ function counted({ addJob, addJobs }: NameAdders, meter: Meter | undefined): Nam
   return {
     addJob: async (...args) => {
       const job = await addJob(...args);
-      meter.added(job.task_identifier, 1);
+      if (!job.skipped) meter.added(job.task_identifier, 1);
       return job;
     },
     addJobs: async (...args) => {
       const jobs = await addJobs(...args);
-      for (const job of jobs) meter.added(job.task_identifier, 1);
+      for (const job of jobs) if (!job.skipped) meter.added(job.task_identifier, 1);
       return jobs;
     },
   };

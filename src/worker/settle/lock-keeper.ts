@@ -1,5 +1,6 @@
 import type { Database } from "../../db/database.ts";
 import { tidyControl } from "../../db/statements/control.ts";
+import { tidyGuards } from "../../db/statements/guards.ts";
 import { refreshLocks, resetLocks } from "../../db/statements/locks.ts";
 import { toError } from "../../errors.ts";
 import type { Emit } from "../../events.ts";
@@ -9,6 +10,10 @@ import type { WorkerPool } from "../../worker.ts";
 
 /** Long before anybody's four-hour rule. */
 const refreshIntervalMs = 20 * 60_000;
+
+/** Expired guards of adds are deleted in short transactions. */
+const guardsPerBatch = 1_000;
+const maxGuardBatches = 1_000;
 
 export interface LockKeeperOptions {
   readonly database: Database;
@@ -83,6 +88,7 @@ export class LockKeeper {
     try {
       await database.run(resetLocks, { clock: useNodeTime ? new Date() : null });
       await database.run(tidyControl, {});
+      await this.#tidyGuards();
       delay = nextDelay();
       emit("resetLocked:success", { workerPool, delay });
     } catch (thrown) {
@@ -90,6 +96,13 @@ export class LockKeeper {
       emit("resetLocked:failure", { workerPool, error: toError(thrown), delay });
     }
     if (delay !== null) this.#schedule(delay);
+  }
+
+  async #tidyGuards(): Promise<void> {
+    for (let batch = 0; batch < maxGuardBatches && this.#isSweeping; batch++) {
+      const [row] = await this.#options.database.run(tidyGuards, { most: guardsPerBatch });
+      if ((row?.seen ?? 0) < guardsPerBatch) return;
+    }
   }
 
   async #refresh(): Promise<void> {
