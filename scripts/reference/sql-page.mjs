@@ -36,9 +36,10 @@ select graphile_worker.add_debounced_job(
 added.
 
 \`\`\`sql
-select id from graphile_worker.add_throttled_job('hook', '{"id": 1}', key => 'hook:1', period => '1 day');
+select id
+from graphile_worker.add_throttled_job('hook', '{"id": 1}', key => 'hook:1', period => '1 day');
 \`\`\``,
-  add_singleton_job: `Adds a job of a key of which at most one waits and at most one runs. \`on_conflict\` is \`skip\`, \`replace\` or \`cancelRunning\`. Returns the
+  add_singleton_job: `Adds a job so that at most one with its key waits and at most one runs. \`on_conflict\` is \`skip\`, \`replace\` or \`cancelRunning\`. Returns the
 row of the job that waits, or null if nothing was added.
 
 \`\`\`sql
