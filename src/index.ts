@@ -93,6 +93,7 @@ export type {
   JobHistoryEntry,
   ListErrorsOptions,
 } from "./history/history-reader.ts";
+export type { WaitOptions } from "./history/wait-for-job.ts";
 export type {
   HookContext,
   HookName,
@@ -144,6 +145,7 @@ export type { CompiledSharedOptions, WorkerShared } from "./runner/compile.ts";
 export { getCronItems, type WatchedCronItems } from "./runner/cron-items.ts";
 export type { FinishedJob, FoundJob, PresentJob } from "./runner/find-job.ts";
 export { getTasks, type WatchedTaskList } from "./runner/get-tasks.ts";
+export type { AddAndWaitOptions, AddJobAndWaitFunction, JobWaiter } from "./runner/job-waiter.ts";
 export { run, runOnce } from "./runner/run.ts";
 export { runMigrations } from "./runner/run-migrations.ts";
 export { runTaskList, runTaskListOnce } from "./runner/run-task-list.ts";
@@ -178,6 +180,7 @@ export {
   type TaskDefinition,
   type TaskInput,
   type TaskPayload,
+  type TaskResult,
 } from "./task-definition.ts";
 export type { BackoffFunction, BackoffOptions, Duration, TaskRunOptions } from "./task-options.ts";
 export { type BatchTaskOptions, defineBatchTask, type ItemResult } from "./tasks/define-batch-task.ts";
@@ -185,6 +188,7 @@ export { defineTask, type TaskOptions } from "./tasks/define-task.ts";
 export type { Upgrade } from "./tasks/fit-payload.ts";
 export type { TaskListInput } from "./tasks/task-list-input.ts";
 export { version } from "./version.ts";
+export { JobFailedError, JobUnknownError, WaitTimeoutError } from "./wait-errors.ts";
 export {
   type CompleteJobFunction,
   type Cron,

@@ -60,16 +60,18 @@ export const $$definition: unique symbol = Symbol.for("hathi.task-definition") a
  * A task that knows its name, its payload and how its jobs should run. It is a plain task too: it can be called, stand in a
  * task list, and be what a task file exports.
  */
-export interface TaskDefinition<Input = unknown, Payload = Input> {
+export interface TaskDefinition<Input = unknown, Payload = Input, Result = unknown> {
   (payload: unknown, helpers: JobHelpers): Promise<void | PromiseOrDirect<unknown>[]>;
   readonly identifier: string;
   /** Adds a job for this task through utils, helpers, a runner or what `withTransaction` gave. */
   add(to: { readonly addJob: AddAnyJobFunction }, payload: Input, spec?: TaskSpec): Promise<Job>;
-  readonly [$$definition]: DefinitionParts & { readonly types?: { readonly input: Input; readonly payload: Payload } };
+  readonly [$$definition]: DefinitionParts & {
+    readonly types?: { readonly input: Input; readonly payload: Payload; readonly result: Result };
+  };
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever its payload is
-export type AnyTaskDefinition = TaskDefinition<any, any>;
+export type AnyTaskDefinition = TaskDefinition<any, any, any>;
 
 /** What jobs of a definition are added with. */
 export type TaskInput<Definition extends AnyTaskDefinition> = NonNullable<
@@ -80,6 +82,11 @@ export type TaskInput<Definition extends AnyTaskDefinition> = NonNullable<
 export type TaskPayload<Definition extends AnyTaskDefinition> = NonNullable<
   Definition[typeof $$definition]["types"]
 >["payload"];
+
+/** What a job of a definition gives to those who wait for it. */
+export type TaskResult<Definition extends AnyTaskDefinition> = NonNullable<
+  Definition[typeof $$definition]["types"]
+>["result"];
 
 /** Whether a value was made by `defineTask` or `defineBatchTask`. */
 export function isTaskDefinition(value: unknown): value is AnyTaskDefinition {

@@ -180,4 +180,6 @@ export interface RunOnceOptions
 export interface WorkerOptions extends WorkerSharedOptions, Given<typeof singleTable>, WithSignals {}
 
 /** For `makeWorkerUtils`, `addJobAdhoc` and `runMigrations`. */
-export interface WorkerUtilsOptions extends SharedOptions, Pick<ExtraOptions, "hooks" | "context" | "metrics"> {}
+export interface WorkerUtilsOptions
+  extends SharedOptions,
+    Pick<ExtraOptions, "hooks" | "context" | "metrics" | "useNotifications" | "listenConnectionString"> {}

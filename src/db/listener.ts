@@ -16,6 +16,8 @@ export interface ListenOn {
 export interface ListenerOptions extends ListenOn {
   /** To be waited for before the first attempt: whoever starts with us may need the connection that is open already. */
   readonly after?: Promise<unknown>;
+  /** What to listen for; what workers do, if left out. */
+  readonly channels?: readonly string[];
   /** Sends a notification over another connection, to find out whether we hear anything at all. */
   readonly notify: (channel: string, payload: string) => Promise<unknown>;
   readonly onConnecting: (attempts: number) => void;
@@ -37,7 +39,7 @@ export interface ListenerOptions extends ListenOn {
 }
 
 const testChannel = "hathi:test";
-const channels = ["jobs:insert", "worker:migrate", "hathi:pauses", "hathi:cancel", testChannel];
+const workerChannels = ["jobs:insert", "worker:migrate", "hathi:pauses", "hathi:cancel"];
 const maxRestMs = 5_000;
 /** By then a starting worker has a connection to spare for the test, and need not open one for it. */
 const testAfterMs = 100;
@@ -141,6 +143,7 @@ export class Listener {
     let check: NodeJS.Timeout | undefined;
     const over = new AbortController();
     const { isLent, checkMs = 60_000, patienceMs = 10_000 } = this.#options;
+    const channels = [...(this.#options.channels ?? workerChannels), testChannel];
     const ask = (text: string): Promise<unknown> => queryWithin(client, { text }, patienceMs);
     try {
       if (signal.aborted) return;

@@ -1,10 +1,7 @@
 import type { Pool as PgPool } from "pg";
 import type { ForbiddenFlagsFn } from "../config/options.ts";
 import type { Database } from "../db/database.ts";
-import { connectDirectly } from "../db/direct-client.ts";
-import type { ListenOn } from "../db/listener.ts";
 import { OutageLog } from "../db/outage-log.ts";
-import { takeSpareClient } from "../db/pooled-client.ts";
 import { type EventHandlers, observeEvents } from "../emit.ts";
 import { HistoryTender } from "../history/tender.ts";
 import type { Meter } from "../hooks/meter.ts";
@@ -17,6 +14,7 @@ import { eventHooks } from "./hooks/event-hooks.ts";
 import { poolHooks } from "./hooks/plugin-hooks.ts";
 import { poolInterceptors } from "./hooks/pool-interceptors.ts";
 import { daysKept, makeKeepRules } from "./keep-rules.ts";
+import { findListenOn } from "./listen-on.ts";
 import { logEvents } from "./log-events.ts";
 import { makeRecovery } from "./make-recovery.ts";
 import { stopOnSignals } from "./signals.ts";
@@ -86,7 +84,7 @@ export function startPool(options: StartPoolOptions): Pool {
     interceptors: poolInterceptors(lifecycle, workerId, withPgClient),
     forbiddenFlags: resolveFlags(options.forbiddenFlags),
     mayHoldAhead: typeof options.forbiddenFlags !== "function",
-    listenOn: isOnce || !settings.useNotifications ? undefined : listenOn(options),
+    listenOn: isOnce ? undefined : findListenOn(settings, pgPool, options.ownsPool),
     workerId: options.workerId,
     isOnce,
     ownsTransactions: pgPool !== undefined,
@@ -111,13 +109,4 @@ function attachMeter(meter: Meter, { compiled, pgPool }: StartPoolOptions, pool:
 
 function resolveFlags(flags: StartPoolOptions["forbiddenFlags"]): () => Promise<readonly string[] | null> {
   return async () => (typeof flags === "function" ? await flags() : (flags ?? null));
-}
-
-function listenOn({ pgPool, ownsPool, compiled }: StartPoolOptions): ListenOn | undefined {
-  const { listenConnectionString } = compiled.settings;
-  if (listenConnectionString) return { connect: () => connectDirectly(listenConnectionString), isLent: false };
-  // The only connection of a pool is needed for work.
-  if (!pgPool || pgPool.options.max === 1) return undefined;
-  // In a transaction that was left open, no notification would arrive.
-  return { connect: () => takeSpareClient(pgPool), isLent: !ownsPool };
 }

@@ -13,6 +13,7 @@ import { makePauseAdmin, type PauseAdmin } from "../control/pause-admin.ts";
 import type { Database } from "../db/database.ts";
 import { describeMigration } from "../db/migrate.ts";
 import { type HistoryReader, makeHistoryReader } from "../history/history-reader.ts";
+import { JobWatch } from "../history/job-watch.ts";
 import type { AddAnyJobFunction, AddAnyJobsFunction } from "../job.ts";
 import type { JobId } from "../job-checks.ts";
 import type { EnhancedWithPgClient, Helpers, PromiseOrDirect } from "../task.ts";
@@ -20,6 +21,8 @@ import { InFlight } from "../util/in-flight.ts";
 import { compileSharedOptions } from "./compile.ts";
 import { type FoundJob, makeFindJob } from "./find-job.ts";
 import { makeAdders, makeSharedAdders } from "./hooks/adders.ts";
+import { type JobWaiter, makeJobWaiter } from "./job-waiter.ts";
+import { findListenOn } from "./listen-on.ts";
 import { migrateSchema } from "./migrate-schema.ts";
 import { openDatabase } from "./open-database.ts";
 import { makeWorkerSweeper, type WorkerSweeper } from "./worker-sweeper.ts";
@@ -41,7 +44,14 @@ export interface WorkerUtils
 }
 
 /** Adds and manages jobs without running any; returned by `makeWorkerUtils`. */
-export interface QueueUtils extends WorkerUtils, JobUtils, JobInspector, HistoryReader, PauseAdmin, WorkerSweeper {
+export interface QueueUtils
+  extends WorkerUtils,
+    JobUtils,
+    JobInspector,
+    HistoryReader,
+    JobWaiter,
+    PauseAdmin,
+    WorkerSweeper {
   /** One job with its payload and its attempts, wherever it is: waiting, running, or finished and kept in history. Null if nothing is known. */
   getJob(id: JobId): Promise<FoundJob | null>;
   readonly withPgClient: EnhancedWithPgClient;
@@ -57,7 +67,7 @@ export interface QueueUtils extends WorkerUtils, JobUtils, JobInspector, History
   migrate(): Promise<void>;
   /** Deletes names of tasks and queues that no job uses, and permanently failed jobs if asked to. */
   cleanup(options?: CleanupOptions): Promise<void>;
-  /** Waits for pending adds and closes the connections; your own `pgPool` stays open. May be called twice. */
+  /** Waits for pending adds, ends what waits for jobs, and closes the connections; your own `pgPool` stays open. May be called twice. */
   release(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -73,8 +83,8 @@ export async function makeWorkerUtils(
   { migrate = true }: MakeWorkerUtilsOptions = {},
 ): Promise<QueueUtils> {
   const compiled = compileSharedOptions(options, { label: "WorkerUtils" });
-  const { settings, ctx, logger } = compiled;
-  const { database, release: close } = openDatabase(compiled);
+  const { settings, ctx, logger, safeLogger } = compiled;
+  const { database, pool, isOurs, release: close } = openDatabase(compiled);
   try {
     if (migrate) await migrateSchema(database, ctx);
   } catch (error) {
@@ -85,8 +95,10 @@ export async function makeWorkerUtils(
   const adds = new InFlight();
   const adders = makeSharedAdders(database, compiled);
   const addJob = adds.track(adders.addJob) as AddAnyJobFunction;
+  const watch = new JobWatch({ database, listenOn: findListenOn(settings, pool, isOurs), logger: safeLogger });
   const release = async (): Promise<void> => {
     await adds.settled();
+    await watch.close(new Error("The utilities were released, so the job is not waited for any more."));
     await close();
   };
   const jobsOn = (executor: Executor): JobUtils => {
@@ -104,6 +116,7 @@ export async function makeWorkerUtils(
     ...controlOf(database),
     ...makeJobInspector(database, settings.recovery ? settings.recovery.sweepThreshold : undefined),
     ...history,
+    ...makeJobWaiter(watch, addJob),
     getJob: makeFindJob(database, (id) => getJob(database, id), history),
     ...makePauseAdmin(database, settings),
     ...makeWorkerSweeper(compiled, database),

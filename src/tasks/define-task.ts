@@ -1,3 +1,4 @@
+import type { KeptResult } from "../as-json.ts";
 import { ConfigError, PayloadError } from "../errors.ts";
 import type { PromiseOrDirect, TaskHelpers } from "../task.ts";
 import type { InputOf, OutputOf, StandardSchema, TaskDefinition } from "../task-definition.ts";
@@ -5,16 +6,21 @@ import { type DefinedDefaults, makeDefinition } from "./definition.ts";
 import { type AnyUpgrade, fitPayload, fitSchema, type Upgrade } from "./fit-payload.ts";
 
 /** What every definition says of its task. */
-interface TaskParts<Payload> extends DefinedDefaults<Payload> {
+interface TaskParts<Payload, Returned = unknown, Keep extends boolean = boolean> extends DefinedDefaults<Payload> {
   /** The task's name. A task file must have the same. */
   readonly identifier: string;
   /** Does the work of a job. */
-  readonly run: (payload: Payload, helpers: TaskHelpers) => PromiseOrDirect<unknown>;
+  readonly run: (payload: Payload, helpers: TaskHelpers) => PromiseOrDirect<Returned>;
+  readonly keepResult?: Keep;
 }
 
 /** A task whose payload a validator checks. */
-export interface TaskOptions<Schema extends StandardSchema, Olds extends readonly unknown[]>
-  extends TaskParts<OutputOf<Schema>> {
+export interface TaskOptions<
+  Schema extends StandardSchema,
+  Olds extends readonly unknown[],
+  Returned = unknown,
+  Keep extends boolean = boolean,
+> extends TaskParts<OutputOf<Schema>, Returned, Keep> {
   /** A validator of any library that implements Standard Schema: zod, valibot, arktype and others. */
   readonly payload: Schema;
   /** How payloads of older versions become payloads of this one, oldest first; see `defineTask`. */
@@ -22,7 +28,8 @@ export interface TaskOptions<Schema extends StandardSchema, Olds extends readonl
 }
 
 /** A task whose payload only the compiler checks. */
-export interface UncheckedTaskOptions<Payload> extends TaskParts<Payload> {
+export interface UncheckedTaskOptions<Payload, Returned = unknown, Keep extends boolean = boolean>
+  extends TaskParts<Payload, Returned, Keep> {
   readonly payload?: never;
   readonly upgrade?: never;
 }
@@ -38,10 +45,17 @@ export interface UncheckedTaskOptions<Payload> extends TaskParts<Payload> {
  *   fit is upgraded from the newest old validator that accepts it. This also covers jobs added by SQL. If an old payload fits the
  *   new validator by accident, make the validator stricter.
  */
-export function defineTask<Schema extends StandardSchema, Olds extends readonly unknown[]>(
-  options: TaskOptions<Schema, Olds>,
-): TaskDefinition<InputOf<Schema>, OutputOf<Schema>>;
-export function defineTask<Payload = unknown>(options: UncheckedTaskOptions<Payload>): TaskDefinition<Payload>;
+export function defineTask<
+  Schema extends StandardSchema,
+  Olds extends readonly unknown[],
+  Returned = unknown,
+  Keep extends boolean = boolean,
+>(
+  options: TaskOptions<Schema, Olds, Returned, Keep>,
+): TaskDefinition<InputOf<Schema>, OutputOf<Schema>, KeptResult<Returned, Keep>>;
+export function defineTask<Payload = unknown, Returned = unknown, Keep extends boolean = boolean>(
+  options: UncheckedTaskOptions<Payload, Returned, Keep>,
+): TaskDefinition<Payload, Payload, KeptResult<Returned, Keep>>;
 export function defineTask(
   options: TaskParts<never> & { readonly payload?: StandardSchema; readonly upgrade?: readonly AnyUpgrade[] },
 ): TaskDefinition {
