@@ -3,6 +3,7 @@ import type { Notification, PoolClient } from "pg";
 import type { Job, TaskSpec } from "./job.ts";
 import type { Pause } from "./pause.ts";
 import type { WorkerPluginContext } from "./plugin-context.ts";
+import type { JobProgress } from "./progress.ts";
 import type { TaskList } from "./task.ts";
 import type { Cron, LocalQueue, LocalQueueMode, Worker, WorkerPool } from "./worker.ts";
 
@@ -149,6 +150,8 @@ export interface HathiEventMap {
     /** When it runs again, if it was snoozed. */
     runAt?: Date;
   };
+  /** The job has reported how far it is, and that is written. */
+  "job:progress": JobEvent & { progress: JobProgress };
   /** A running job was cancelled from outside; its `abortSignal` fires now. */
   "job:cancelling": JobEvent & { error: Error };
   /** The job is cancelled, from outside or by its task, and gone. */

@@ -93,6 +93,7 @@ export type {
   JobHistoryEntry,
   ListErrorsOptions,
 } from "./history/history-reader.ts";
+export type { ProgressOptions } from "./history/on-progress.ts";
 export type { WaitOptions } from "./history/wait-for-job.ts";
 export type {
   HookContext,
@@ -137,6 +138,7 @@ export { type LogFormat, makeLogFactory } from "./log-factory.ts";
 export { consoleLogFactory, type LogFunctionFactory, Logger, type LogLevel, type LogScope } from "./logger.ts";
 export { describePause, type Pause, type PauseKind, type PauseTarget } from "./pause.ts";
 export type { WorkerPluginBaseContext, WorkerPluginContext } from "./plugin-context.ts";
+export type { JobProgress, ProgressReport, ReportedProgress } from "./progress.ts";
 export { describeSweep } from "./recovery/describe-sweep.ts";
 export type { ActiveWorker } from "./recovery/list-active-workers.ts";
 export type { DeadWorker, SweepResult, SweptJob } from "./recovery/sweep.ts";

@@ -1,6 +1,7 @@
 import type { PoolClient, QueryResult, QueryResultRow } from "pg";
 import type { AddAnyJobFunction, AddAnyJobsFunction, Job, PayloadOf, TaskName } from "./job.ts";
 import type { Logger } from "./logger.ts";
+import type { ProgressReport } from "./progress.ts";
 
 declare global {
   namespace GraphileWorker {
@@ -71,6 +72,11 @@ export interface JobHelpers extends Helpers, WithContext {
   abortPromise: Promise<void>;
   /** Milliseconds a job has to end once its signal has aborted: the task option `abortGrace`. */
   abortGrace?: number;
+  /**
+   * Says how far the job is: a share from 0 to 1, or `{ done, total, note }`. Call it as often as you like: at most one statement a second is
+   * written for all jobs of a worker. It never throws.
+   */
+  reportProgress?: (report: ProgressReport) => void;
   /** The worker that runs this job. */
   worker?: WorkerDetails;
   /** @deprecated Use `logger.debug`. */
@@ -84,6 +90,7 @@ export interface TaskHelpers extends JobHelpers {
   abortGrace: number;
   /** Your own state: the option `context`. Empty if none was given. */
   context: GraphileWorker.Context;
+  reportProgress: (report: ProgressReport) => void;
   worker: WorkerDetails;
   /** @deprecated Use `logger.debug`. */
   debug: (format: string, ...parameters: unknown[]) => void;

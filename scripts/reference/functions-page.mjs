@@ -15,7 +15,7 @@ const sections = [
   ["## Add jobs", { call: ["makeWorkerUtils"] }],
   ["", { methods: ["addJob", "addJobs", "addBatchJob", "withTransaction", "transaction"] }],
   ["## Inspect jobs", { methods: ["listJobs", "countJobs", "getJob", "explainJob", "getJobStats", "getJobTimes"] }],
-  ["", { methods: ["waitForJob", "addJobAndWait", "listHistory", "getJobHistory", "listErrors"] }],
+  ["", { methods: ["waitForJob", "addJobAndWait", "onProgress", "listHistory", "getJobHistory", "listErrors"] }],
   ["", { methods: ["listQueues", "listWorkers", "listCrontabs"] }],
   ["## Change jobs", { methods: ["removeJob", "rescheduleJobs", "retryJobs", "completeJobs", "permanentlyFailJobs"] }],
   ["", { methods: ["cancelJobs", "changeMatchingJobs", "pause", "resume", "listPauses"] }],

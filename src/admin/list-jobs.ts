@@ -11,6 +11,7 @@ import {
 import { JobSpecError } from "../errors.ts";
 import { checkInteger, checkJobId, type JobId } from "../job-checks.ts";
 import { findPause, type Pause } from "../pause.ts";
+import { type ReportedProgress, toReported } from "../progress.ts";
 import { checkState, type JobFilter, type JobState } from "./job-filter.ts";
 import { readPauses } from "./read-pauses.ts";
 
@@ -18,8 +19,12 @@ interface MaybePaused {
   /** What keeps it from starting, if it is neither running nor failed. */
   readonly pause: Pause | null;
 }
-export interface ListedJob extends ListedJobRow, MaybePaused {}
-export interface ShownJob extends ShownJobRow, MaybePaused {}
+interface WithProgress {
+  /** How far it is, if it has reported that; also from an earlier attempt. */
+  readonly progress: ReportedProgress | null;
+}
+export interface ListedJob extends Omit<ListedJobRow, "progress">, WithProgress, MaybePaused {}
+export interface ShownJob extends Omit<ShownJobRow, "progress">, WithProgress, MaybePaused {}
 
 export interface PageOptions {
   /** Jobs per page, 1 to 1000. Default 50. */
@@ -45,14 +50,14 @@ export async function listJobs(
   const before = after === undefined || after === null ? null : checkJobId(after);
   const rows = await db.run(listJobsStatement[stateOf(filter)], { ...paramsOf(filter), before, limit: size + 1 });
   const pauses = await readPauses(db);
-  const jobs = rows.slice(0, size).map((row) => ({ ...row, pause: pauseOf(row, pauses) }));
+  const jobs = rows.slice(0, size).map((row) => toListed(row, pauses));
   return { jobs, next: rows.length > size ? (jobs.at(-1)?.id ?? null) : null };
 }
 
 /** One job with its payload, or null if there is none with this id. */
 export async function getJob(db: Database, id: JobId): Promise<ShownJob | null> {
   const [job] = await db.run(showJob, { id: checkJobId(id) });
-  return job ? { ...job, pause: pauseOf(job, await readPauses(db)) } : null;
+  return job ? toListed(job, await readPauses(db)) : null;
 }
 
 /** How many jobs match a filter. Exact, so it reads them all: for questions before an action, not for every screen. */
@@ -74,6 +79,13 @@ export async function* eachJobId(
     yield rows.map(({ id }) => id);
     after = last.id;
   }
+}
+
+function toListed<Row extends ListedJobRow>(
+  row: Row,
+  pauses: readonly Pause[],
+): Omit<Row, "progress"> & WithProgress & MaybePaused {
+  return { ...row, progress: toReported(row.progress), pause: pauseOf(row, pauses) };
 }
 
 function pauseOf(

@@ -1,4 +1,4 @@
-import type { ListedJob } from "../index.ts";
+import type { ListedJob, ReportedProgress } from "../index.ts";
 import { formatSpan } from "../util/time-span.ts";
 import { type Column, formatTable } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
@@ -16,12 +16,32 @@ export function formatJobs(jobs: readonly ListedJob[], { colours, width }: Termi
     { title: "QUEUE", text: (job) => job.queue_name ?? "", maxWidth: 20, minWidth: 8, drop: 3 },
     { title: "PRIO", text: (job) => String(job.priority), align: "right", drop: 4 },
     { title: "TRIES", text: (job) => `${job.attempts}/${job.max_attempts}`, align: "right", drop: 1 },
+    ...(jobs.some(({ progress }) => progress)
+      ? [
+          {
+            title: "PROGRESS",
+            text: (job: ListedJob) => describeProgress(job.progress),
+            maxWidth: 30,
+            minWidth: 8,
+            drop: 3,
+          },
+        ]
+      : []),
     // A dead job does not run again, whatever its row says.
     { title: "RUN AT", text: (job) => (job.state === "dead" ? "" : formatMoment(job.run_at, now)), drop: 2 },
     { title: "KEY", text: (job) => job.key ?? "", maxWidth: 20, minWidth: 8, drop: 5 },
     { title: "LAST ERROR", text: (job) => job.last_error ?? "", maxWidth: 40, minWidth: 15, drop: 0 },
   ];
   return formatTable(jobs, columns, width);
+}
+
+/** `40 %`, `3 of 10 (30 %)`, with its note. */
+export function describeProgress(progress: ReportedProgress | null): string {
+  if (!progress) return "";
+  const { done, total, note } = progress;
+  const share = total ? `${Math.floor((done / total) * 100)} %` : "";
+  const amount = total === null ? formatCount(done) : `${formatCount(done)} of ${formatCount(total)} (${share})`;
+  return `${total === 1 ? share : amount}${note ? `: ${note}` : ""}`;
 }
 
 export function paintState(state: string, colours: Terminal["colours"]): string {

@@ -1,7 +1,9 @@
 import type { JobWatch } from "../history/job-watch.ts";
+import { onProgress, type ProgressOptions } from "../history/on-progress.ts";
 import { checkWaitOptions, type WaitOptions, waitForJob } from "../history/wait-for-job.ts";
 import type { AddAnyJobFunction, PayloadOf, TaskName, TaskSpec } from "../job.ts";
 import type { JobId } from "../job-checks.ts";
+import type { ReportedProgress } from "../progress.ts";
 import type { AnyTaskDefinition, TaskDefinition, TaskInput, TaskResult } from "../task-definition.ts";
 
 /** How to add a job and wait for it. */
@@ -31,6 +33,8 @@ export interface JobWaiter {
     id: JobId,
     options?: WaitOptions,
   ): Promise<TaskResult<Definition>>;
+  /** How far a job is, whenever that has changed, until it has ended: `for await (const { done, total } of utils.onProgress(id))`. */
+  onProgress(id: JobId, options?: ProgressOptions): AsyncIterable<ReportedProgress>;
   /** Adds a job and waits for it as `waitForJob` does, however soon it ends. */
   addJobAndWait: AddJobAndWaitFunction;
 }
@@ -38,6 +42,7 @@ export interface JobWaiter {
 export function makeJobWaiter(watch: JobWatch, addJob: AddAnyJobFunction): JobWaiter {
   return {
     waitForJob: ((id, options) => waitForJob(watch, id, options)) as JobWaiter["waitForJob"],
+    onProgress: (id, options) => onProgress(watch, id, options),
     addJobAndWait: (async (
       task: string,
       payload: unknown,

@@ -3,6 +3,7 @@ import type { ForbiddenFlagsFn } from "../config/options.ts";
 import type { Database } from "../db/database.ts";
 import { OutageLog } from "../db/outage-log.ts";
 import { type EventHandlers, observeEvents } from "../emit.ts";
+import { ProgressRecorder } from "../history/progress-recorder.ts";
 import { HistoryTender } from "../history/tender.ts";
 import type { Meter } from "../hooks/meter.ts";
 import type { AddAnyJobFunction, AddAnyJobsFunction } from "../job.ts";
@@ -60,6 +61,7 @@ export function startPool(options: StartPoolOptions): Pool {
   ]);
   const taskOptions = makeTaskOptions(settings.taskOptions);
   const keepRules = makeKeepRules(settings, tasks, taskOptions);
+  const progress = new ProgressRecorder({ database, emit, logger, poolId: workerId });
   lifecycle.observe("workerInit", { schema: settings.schema, concurrency: options.concurrency, withPgClient });
   const pool: Pool = new Pool({
     database,
@@ -74,6 +76,7 @@ export function startPool(options: StartPoolOptions): Pool {
       logger,
       addJob,
       addJobs,
+      reportProgress: (run, report) => progress.report(run, report),
       taskIdentifiers: () => Object.keys(tasks),
     }),
     hooks: poolHooks(compiled, database, tasks, () =>
@@ -93,6 +96,7 @@ export function startPool(options: StartPoolOptions): Pool {
   });
   if (!options.noHandleSignals) stopOnSignals(pool, emit, logger);
   pool.start();
+  void pool.promise.catch(() => undefined).then(() => progress.stop());
   // On a client that is not ours alone, the partitions are left to others.
   if (pgPool) {
     const tender = new HistoryTender({ database, logger, days: () => daysKept(keepRules, tasks) });

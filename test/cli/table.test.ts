@@ -48,6 +48,7 @@ const longJob: ListedJob = {
   flags: null,
   pause: null,
   cancelled_at: null,
+  progress: null,
   snoozes: 0,
 };
 

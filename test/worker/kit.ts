@@ -176,6 +176,7 @@ export const eventNames = Object.keys({
   "job:cancelled": 0,
   "job:cancelling": 0,
   "job:overrun": 0,
+  "job:progress": 0,
   "job:snoozed": 0,
   "job:timeout": 0,
   "job:interrupted": 0,

@@ -3,7 +3,7 @@ import { printable, printableLines } from "../../util/printable.ts";
 import { defineCommand } from "../command.ts";
 import { databaseFlags, jsonFlag } from "../flags.ts";
 import { formatHistory } from "../history-table.ts";
-import { formatMoment, paintState } from "../job-table.ts";
+import { describeProgress, formatMoment, paintState } from "../job-table.ts";
 import type { Terminal } from "../terminal.ts";
 import { UsageError } from "../usage-error.ts";
 import { withUtils } from "../with-utils.ts";
@@ -55,6 +55,7 @@ function presentLines(job: PresentJob): Lines {
     ["key", job.key],
     ["priority", String(job.priority)],
     ["attempts", `${job.attempts} of ${job.max_attempts}`],
+    ["progress", job.progress && `${describeProgress(job.progress)}, ${formatMoment(job.progress.reported_at)}`],
     ["snoozed", job.snoozes > 0 ? `${job.snoozes} times` : null],
     ["run at", job.state === "dead" ? job.run_at.toISOString() : moment(job.run_at)],
     ["added", moment(job.created_at)],

@@ -1,3 +1,4 @@
+import type { JobProgress } from "../../progress.ts";
 import { type Statement, statement } from "../statement.ts";
 import { conditionByState, stateOfJob } from "./job-state.ts";
 
@@ -22,11 +23,15 @@ export interface ListedJobRow {
   readonly cancelled_at: Date | null;
   /** How often its task has put it off. */
   readonly snoozes: number;
+  /** How far it is, if it has reported that. */
+  readonly progress: (JobProgress & { readonly reported_at: string }) | null;
 }
 
 const controlColumns = `
   (select cancelled_at from graphile_worker._hathi_job_cancellations where job_id = job.id) as cancelled_at,
-  coalesce((select snoozes from graphile_worker._hathi_job_snoozes where job_id = job.id), 0) as snoozes`;
+  coalesce((select snoozes from graphile_worker._hathi_job_snoozes where job_id = job.id), 0) as snoozes,
+  (select json_build_object('done', done, 'total', total, 'note', note, 'reported_at', reported_at)
+    from graphile_worker._hathi_job_progress where job_id = job.id) as progress`;
 
 export interface JobFilterParams {
   readonly task: string | null;

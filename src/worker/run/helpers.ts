@@ -2,6 +2,7 @@ import { format } from "node:util";
 import type { Database } from "../../db/database.ts";
 import type { AddAnyJobFunction, AddAnyJobsFunction } from "../../job.ts";
 import type { Logger } from "../../logger.ts";
+import type { ProgressReport } from "../../progress.ts";
 import type { TaskHelpers, WorkerDetails } from "../../task.ts";
 import { defaultAbortGraceMs } from "../../task-options.ts";
 import type { Worker } from "../../worker.ts";
@@ -18,6 +19,7 @@ export interface HelperSources {
   readonly schema: string;
   readonly useNodeTime: boolean;
   readonly taskIdentifiers: () => readonly string[];
+  readonly reportProgress: (run: JobRun, report: ProgressReport) => void;
   /** The user's own state. */
   readonly context: GraphileWorker.Context | undefined;
 }
@@ -40,7 +42,7 @@ const abortSignal: PropertyDescriptor & ThisType<{ readonly [$$run]: JobRun }> =
 
 /** Prepares what is the same for all jobs of a pool, so that each job pays only for its own part. */
 export function makeJobHelpers(sources: HelperSources): MakeHelpers {
-  const { database, addJob, addJobs, context = {} } = sources;
+  const { database, addJob, addJobs, reportProgress, context = {} } = sources;
   const lent = new Map<string, Pick<TaskHelpers, "withPgClient" | "query">>();
   const lendTo = (task: string): Pick<TaskHelpers, "withPgClient" | "query"> => {
     const withPgClient = database.lendTo(task);
@@ -87,6 +89,7 @@ export function makeJobHelpers(sources: HelperSources): MakeHelpers {
       worker: detailsByWorker.get(run.worker) ?? describeWorker(run.worker),
       getQueueName: (queueId: number | null | undefined = job.job_queue_id) =>
         queueId === null || queueId === undefined ? null : queueNames.get(queueId),
+      reportProgress: (report: ProgressReport) => reportProgress(run, report),
       logger,
       debug(text: string, ...parameters: unknown[]) {
         logger.error("REMOVED: helpers.debug has been replaced with helpers.logger.debug; please update your task.");
