@@ -28,6 +28,16 @@ export const databaseFlags = flags({
   },
 });
 
+/** For commands that can show the same again and again. */
+export const watchFlags = {
+  watch: {
+    type: "boolean",
+    default: false,
+    describe: "Refresh in place until q or Ctrl-C; one snapshot after the other in a pipe",
+  },
+  interval: { type: "number", default: 2, describe: "Seconds between two refreshes" },
+} as const;
+
 export const jsonFlag = flags({
   json: { type: "boolean", default: false, describe: "Answer in JSON" },
 });

@@ -7,6 +7,8 @@ export interface Terminal {
   readonly colours: ReturnType<typeof pc.createColors>;
   /** Characters in a line; no limit where a program reads. */
   readonly width: number;
+  /** Somebody watches, and may press keys. */
+  readonly isInteractive: boolean;
   /** One line for the reader. */
   print(line: string): void;
   /** A value for a program to read. */
@@ -30,7 +32,11 @@ export function openTerminal(): Terminal {
   };
   return {
     colours,
-    width: (process.stdout.isTTY && process.stdout.columns) || Number.POSITIVE_INFINITY,
+    // It may be resized at any time.
+    get width() {
+      return (process.stdout.isTTY && process.stdout.columns) || Number.POSITIVE_INFINITY;
+    },
+    isInteractive: process.stdout.isTTY === true,
     print: (line) => answer(`${line}\n`),
     printJson: (value) => answer(`${JSON.stringify(value, null, process.stdout.isTTY ? 2 : 0)}\n`),
     note: (line) => void process.stderr.write(`${line}\n`),

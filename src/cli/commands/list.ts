@@ -1,7 +1,10 @@
+import type { JobPage } from "../../index.ts";
 import { filterOf } from "../chosen-jobs.ts";
 import { defineCommand } from "../command.ts";
-import { databaseFlags, filterFlags, jsonFlag, wholeNumber } from "../flags.ts";
+import { databaseFlags, filterFlags, jsonFlag, watchFlags, wholeNumber } from "../flags.ts";
 import { formatJobs } from "../job-table.ts";
+import { refreshIf } from "../refresh.ts";
+import type { Terminal } from "../terminal.ts";
 import { withUtils } from "../with-utils.ts";
 
 export const list = defineCommand({
@@ -11,6 +14,7 @@ export const list = defineCommand({
     ...databaseFlags,
     ...filterFlags,
     ...jsonFlag,
+    ...watchFlags,
     limit: { type: "number", default: 50, describe: "Jobs on a page" },
     before: {
       type: "string",
@@ -20,10 +24,19 @@ export const list = defineCommand({
   },
   async run(args, terminal) {
     const limit = wholeNumber("limit", args.limit, 1);
-    const page = await withUtils(args, (utils) => utils.listJobs(filterOf(args), { limit, after: args.before }));
-    if (args.json) return terminal.printJson(page);
-    if (page.jobs.length === 0) return terminal.note("No job matches.");
-    terminal.print(formatJobs(page.jobs, terminal));
-    if (page.next !== null) terminal.note(`More with --before ${page.next}`);
+    const filter = filterOf(args);
+    await withUtils(args, (utils) =>
+      refreshIf(args, terminal, async (out) => {
+        const page = await utils.listJobs(filter, { limit, after: args.before });
+        if (args.json) out.printJson(page);
+        else printPage(page, out);
+      }),
+    );
   },
 });
+
+function printPage({ jobs, next }: JobPage, out: Terminal): void {
+  if (jobs.length === 0) return out.note("No job matches.");
+  out.print(formatJobs(jobs, out));
+  if (next !== null) out.note(`More with --before ${next}`);
+}

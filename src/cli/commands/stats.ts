@@ -2,8 +2,9 @@ import { describePause, type JobStats, type StateCounts, type TaskTimes } from "
 import { printable } from "../../util/printable.ts";
 import { formatSpan } from "../../util/time-span.ts";
 import { defineCommand } from "../command.ts";
-import { databaseFlags, jsonFlag, parseSpan } from "../flags.ts";
+import { databaseFlags, jsonFlag, parseSpan, watchFlags } from "../flags.ts";
 import { formatCount } from "../job-table.ts";
+import { refreshIf } from "../refresh.ts";
 import { type Column, formatTable } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 import { withUtils } from "../with-utils.ts";
@@ -16,6 +17,7 @@ export const stats = defineCommand({
   flags: {
     ...databaseFlags,
     ...jsonFlag,
+    ...watchFlags,
     since: {
       type: "string",
       requiresArg: true,
@@ -25,29 +27,35 @@ export const stats = defineCommand({
   },
   async run(args, terminal) {
     const sinceMs = args.since === undefined ? undefined : parseSpan("since", args.since);
-    const [found, times] = await withUtils(args, async (utils) => [
-      await utils.getJobStats({ exact: args.exact }),
-      sinceMs === undefined ? undefined : await utils.getJobTimes({ sinceMs }),
-    ]);
-    if (args.json) return terminal.printJson(times ? { ...found, times } : found);
-    const { counts, tasks, queues, oldestWaiting } = found;
-    const { width } = terminal;
-    terminal.print(formatTable([{ name: "all jobs", ...counts }], columns(""), width));
-    if (tasks.length > 0) terminal.print(`\n${formatTable(named(tasks, "task"), columns("TASK"), width)}`);
-    if (queues.length > 0) terminal.print(`\n${formatTable(named(queues, "queue"), columns("QUEUE"), width)}`);
-    if (queues.length > shown) terminal.print(`… and ${formatCount(queues.length - shown)} more queues`);
-    const oldest = oldestWaiting
-      ? `Oldest job waiting: ${oldestWaiting.id} (${printable(oldestWaiting.task_identifier)}), due ${formatSpan(oldestWaiting.waiting_seconds * 1000)} ago.`
-      : "No job is waiting that could run.";
-    terminal.print(`\n${oldest}`);
-    if (times) printTimes(times, terminal);
-    for (const pause of found.pauses) terminal.print(`Paused: ${printable(describePause(pause))}`);
-    const controlled = describeControlled(found.controlled);
-    if (controlled) terminal.print(controlled);
-    if (!found.isExact)
-      terminal.note("Counts are estimates from a sample, except of running jobs; --exact counts them all.");
+    await withUtils(args, (utils) =>
+      refreshIf(args, terminal, async (out) => {
+        const found = await utils.getJobStats({ exact: args.exact });
+        const times = sinceMs === undefined ? undefined : await utils.getJobTimes({ sinceMs });
+        if (args.json) out.printJson(times ? { ...found, times } : found);
+        else printStats(found, times, out);
+      }),
+    );
   },
 });
+
+function printStats(found: JobStats, times: readonly TaskTimes[] | undefined, terminal: Terminal): void {
+  const { counts, tasks, queues, oldestWaiting } = found;
+  const { width } = terminal;
+  terminal.print(formatTable([{ name: "all jobs", ...counts }], columns(""), width));
+  if (tasks.length > 0) terminal.print(`\n${formatTable(named(tasks, "task"), columns("TASK"), width)}`);
+  if (queues.length > 0) terminal.print(`\n${formatTable(named(queues, "queue"), columns("QUEUE"), width)}`);
+  if (queues.length > shown) terminal.print(`… and ${formatCount(queues.length - shown)} more queues`);
+  const oldest = oldestWaiting
+    ? `Oldest job waiting: ${oldestWaiting.id} (${printable(oldestWaiting.task_identifier)}), due ${formatSpan(oldestWaiting.waiting_seconds * 1000)} ago.`
+    : "No job is waiting that could run.";
+  terminal.print(`\n${oldest}`);
+  if (times) printTimes(times, terminal);
+  for (const pause of found.pauses) terminal.print(`Paused: ${printable(describePause(pause))}`);
+  const controlled = describeControlled(found.controlled);
+  if (controlled) terminal.print(controlled);
+  if (!found.isExact)
+    terminal.note("Counts are estimates from a sample, except of running jobs; --exact counts them all.");
+}
 
 function printTimes(times: readonly TaskTimes[], terminal: Terminal): void {
   const nothing = "No times were recorded: give workers the option 'metrics', or --metrics-port.";
