@@ -115,6 +115,17 @@ create table graphile_worker._hathi_job_overruns (
 );
 alter table graphile_worker._hathi_job_overruns enable row level security;
 
+create table graphile_worker._hathi_job_progress (
+  job_id bigint not null,
+  done double precision not null,
+  total double precision,
+  note text,
+  attempt integer not null,
+  reported_at timestamp with time zone not null,
+  constraint _hathi_job_progress_pkey PRIMARY KEY (job_id)
+);
+alter table graphile_worker._hathi_job_progress enable row level security;
+
 create table graphile_worker._hathi_job_snoozes (
   job_id bigint not null,
   snoozes integer not null,
@@ -3266,6 +3277,8 @@ begin
   where entry.cancelled_at < now() - interval '7 days' and entry.outcome is not null;
   delete from graphile_worker._hathi_job_snoozes as snooze
   where not exists (select from graphile_worker._private_jobs as job where job.id = snooze.job_id);
+  delete from graphile_worker._hathi_job_progress as progress
+  where not exists (select from graphile_worker._private_jobs as job where job.id = progress.job_id);
   delete from graphile_worker._hathi_job_overruns as overrun where overrun.overran_at < now() - interval '7 days';
 end;
 $hathi$;
@@ -3438,6 +3451,72 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_watch_jobs(ids bigint[])
+ RETURNS TABLE(job_id bigint, state text, task_identifier text, attempts integer, error text, error_class text, result json, is_later boolean, done double precision, total double precision, note text, reported_at timestamp with time zone)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_nestloop TO 'on'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $hathi$
+#variable_conflict use_column
+declare
+  gone bigint[];
+begin
+  return query
+  select job.id, case when job.locked_at is null and job.attempts >= job.max_attempts then 'dead' else 'present' end,
+    (select task.identifier from graphile_worker._private_tasks as task where task.id = job.task_id),
+    job.attempts::integer, job.last_error, null::text, null::json, false,
+    progress.done, progress.total, progress.note, progress.reported_at
+  from graphile_worker._private_jobs as job
+  left join graphile_worker._hathi_job_progress as progress on progress.job_id = job.id
+  where job.id = any (ids);
+
+  gone := array(
+    select wanted.id
+    from unnest(ids) as wanted (id)
+    where not exists (select from graphile_worker._private_jobs as job where job.id = wanted.id)
+  );
+  if cardinality(gone) = 0 then
+    return;
+  end if;
+  return query
+  with ends as (
+    select wanted.id, 'succeeded' as outcome, batch.task_identifier, coalesce(batch.attempts[place.index], 1)::integer as attempt,
+      null::text as error, null::text as error_class, null::json as result, batch.settled_at
+    from unnest(gone) as wanted (id)
+    join graphile_worker._hathi_history_batches as batch
+      on batch.first_id >> 12 = wanted.id >> 12 and batch.first_id <= wanted.id and batch.last_id >= wanted.id
+    cross join array_position(batch.job_ids, wanted.id) as place (index)
+    where place.index is not null
+    union all
+    select entry.job_id, entry.outcome, entry.task_identifier, entry.attempt, entry.error, entry.error_class, entry.result, entry.settled_at
+    from graphile_worker._hathi_history_attempts as entry
+    where entry.job_id = any (gone) and entry.outcome in ('succeeded', 'cancelled', 'permanentlyFailed')
+    union all
+    select entry.job_id, 'cancelled', entry.task_identifier, 0, entry.reason, null, null, coalesce(entry.settled_at, entry.cancelled_at)
+    from graphile_worker._hathi_job_cancellations as entry
+    where entry.job_id = any (gone) and entry.outcome = 'cancelled'
+  ), last_ends as (
+    select distinct on (id) *
+    from ends
+    order by id, outcome = 'succeeded' desc, outcome = 'cancelled' desc, settled_at desc
+  ), measured as (
+    select last_ends.*, sum(coalesce(pg_column_size(result), 0)) over (order by id) > 8388608
+      and row_number() over (order by id) > 1 and result is not null as is_later
+    from last_ends
+  )
+  select id, case outcome when 'permanentlyFailed' then 'failed' else outcome end, task_identifier, attempt, error, error_class,
+    case when not is_later then result end, is_later,
+    null::double precision, null::double precision, null::text, null::timestamptz
+  from measured;
+end;
+$hathi$;
+
 create function graphile_worker._hathi_watch_lines(grace interval)
  RETURNS double precision
  LANGUAGE plpgsql
@@ -3459,6 +3538,31 @@ begin
     end if;
   end loop;
   return date_part('epoch', first_lost + grace - now()) * 1000;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_write_progress(pool_id text, job_ids bigint[], dones double precision[], totals double precision[], notes text[], ended_ids bigint[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_nestloop TO 'on'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $hathi$
+begin
+  insert into graphile_worker._hathi_job_progress as progress (job_id, done, total, note, attempt, reported_at)
+  select job.id, report.done, report.total, report.note, job.attempts, clock_timestamp()
+  from unnest(job_ids, dones, totals, notes) as report (job_id, done, total, note)
+  join graphile_worker._private_jobs as job on job.id = report.job_id
+  where job.locked_by = pool_id
+  order by job.id
+  on conflict (job_id) do update
+  set done = excluded.done, total = excluded.total, note = excluded.note, attempt = excluded.attempt, reported_at = excluded.reported_at;
+  delete from graphile_worker._hathi_job_progress as progress
+  where progress.job_id = any (ended_ids)
+    and not exists (select from graphile_worker._private_jobs as job where job.id = progress.job_id);
 end;
 $hathi$;
 
