@@ -36,7 +36,7 @@ export const list = defineCommand({
 });
 
 function printPage({ jobs, next }: JobPage, out: Terminal): void {
-  if (jobs.length === 0) return out.note("No job matches.");
-  out.print(formatJobs(jobs, out));
+  if (jobs.length === 0) out.note("No job matches.");
+  else out.print(formatJobs(jobs, out));
   if (next !== null) out.note(`More with --before ${next}`);
 }
