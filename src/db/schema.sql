@@ -1489,7 +1489,7 @@ begin
 end;
 $hathi$;
 
-create function graphile_worker._hathi_find_dead_workers(threshold interval, resilience double precision, resilient_flags text[], grace interval, with_orphans boolean)
+create function graphile_worker._hathi_find_dead_workers(threshold interval, resilience double precision, resilient_flags text[], grace interval, with_orphans boolean, witnessed interval)
  RETURNS TABLE(worker_id text, reason text, last_heartbeat_at timestamp with time zone, metadata jsonb)
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1498,6 +1498,7 @@ AS $hathi$
 declare
   candidate record;
   is_lost boolean;
+  is_silent boolean;
 begin
   if with_orphans then
     update graphile_worker._private_workers as worker
@@ -1516,7 +1517,7 @@ begin
     select worker.id, worker.last_heartbeat_at as beat_at, worker.metadata
     from graphile_worker._private_workers as worker
     left join graphile_worker._hathi_worker_lines as line on line.id = worker.id
-    where worker.last_heartbeat_at < now() - threshold or line.lost_at <= now() - grace
+    where worker.last_heartbeat_at < now() - threshold and coalesce(witnessed >= threshold, true) or line.lost_at <= now() - grace
     order by worker.id
     for update of worker skip locked
   loop
@@ -1525,7 +1526,8 @@ begin
     from graphile_worker._hathi_worker_lines as line
     where line.id = candidate.id and line.lost_at <= now() - grace;
     is_lost := coalesce(is_lost, false);
-    continue when not is_lost and candidate.beat_at >= now() - threshold;
+    is_silent := candidate.beat_at < now() - threshold and coalesce(witnessed >= threshold, true);
+    continue when not is_lost and not is_silent;
     perform 1
     from graphile_worker._private_jobs as job
     cross join unnest(resilient_flags) as flag
@@ -1533,7 +1535,7 @@ begin
       and job.flags ? flag
       and job.flags -> flag not in ('false'::jsonb, 'null'::jsonb, '0'::jsonb, '""'::jsonb)
     limit 1;
-    if found and candidate.beat_at >= now() - threshold * resilience then
+    if found and (candidate.beat_at >= now() - threshold * resilience or witnessed < threshold * resilience) then
       -- From here on only its heartbeats count; it takes its line up again when it comes back.
       delete from graphile_worker._hathi_worker_lines where id = candidate.id;
       continue;

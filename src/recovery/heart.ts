@@ -9,6 +9,7 @@ import { sleep } from "../util/sleep.ts";
 import { monotonicMs } from "../util/timers.ts";
 import { Line } from "./line.ts";
 import type { LoopBoard } from "./loop-board.ts";
+import { Witness } from "./witness.ts";
 import type { WorkerMetadata } from "./worker-metadata.ts";
 
 /** What a heart has to tell the worker that it beats for. */
@@ -85,7 +86,8 @@ export class Heart {
   #lookedAt = monotonicMs();
   #awakeSince = this.#lookedAt;
   #block: Block | undefined;
-  #isInTrouble = false;
+  #troubledAt: number | undefined;
+  readonly #witness: Witness;
   #isDoubted = false;
   #schema = { breaking: 0, announced: 0 };
 
@@ -95,6 +97,7 @@ export class Heart {
     this.#lookMs = lookIntervalMs(options.settings);
     this.#workerId = options.workerId;
     this.#metadata = options.metadata;
+    this.#witness = new Witness(options.settings);
   }
 
   /** From the next beat on, the worker is described by this. */
@@ -124,16 +127,14 @@ export class Heart {
         await this.#standStill(signal);
         await this.#beat();
         failures = 0;
-        if (this.#isInTrouble) this.#surroundings.tell({ kind: "well" });
-        this.#isInTrouble = false;
         await this.#rest(signal);
       } catch (error) {
         // Others notice the loss of the lock, and wait for the grace period.
         if (this.#line?.key) this.#surroundings.board.limit(crashGrace / 2);
         this.#close();
         this.#noteOverdue();
-        if (!this.#isInTrouble) this.#surroundings.tell({ kind: "trouble", ...troubleOf(error) });
-        this.#isInTrouble = true;
+        if (this.#troubledAt === undefined) this.#surroundings.tell({ kind: "trouble", ...troubleOf(error) });
+        this.#troubledAt ??= monotonicMs();
         await sleep(backoffMs(backoff, failures++), signal);
       }
     }
@@ -155,7 +156,17 @@ export class Heart {
       this.#told = told;
       if (!this.#isRenewing) this.#allow(sentAt);
     }
+    if (row) this.#recover(row.now_ms);
     if (row) await this.#examine(line, row);
+  }
+
+  /** A heartbeat has arrived. */
+  #recover(atMs: number): void {
+    const { board, tell } = this.#surroundings;
+    const troubleMs = this.#troubledAt === undefined ? 0 : monotonicMs() - this.#troubledAt;
+    board.witness(this.#witness.note(atMs, troubleMs), atMs);
+    if (this.#troubledAt !== undefined) tell({ kind: "well" });
+    this.#troubledAt = undefined;
   }
 
   async #openLine(): Promise<Line> {

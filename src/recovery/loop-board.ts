@@ -6,15 +6,17 @@ import type { Worker } from "../worker.ts";
 const turnedAt = 0;
 const latest = 1;
 const deadline = 2;
-const firstSlot = 3;
+const steadySince = 3;
+const beatenAt = 4;
+const firstSlot = 5;
 
 /** Milliseconds of the monotonic clock that all threads share. */
 const sharedOffsetMs = Number(monotonicNs()) / 1e6 - monotonicMs();
 const sharedMs = (): number => monotonicMs() + sharedOffsetMs;
 
 /**
- * Memory that a worker shares with its heartbeat thread: when the event loop last turned, which jobs run, and until when the worker may
- * claim and start jobs. Each can read it even while the other stands still.
+ * Memory that a worker shares with its heartbeat thread: when the event loop last turned, which jobs run, until when the worker may
+ * claim and start jobs, and what its heartbeats have witnessed. Each can read it even while the other stands still.
  */
 export class LoopBoard {
   readonly memory: SharedArrayBuffer;
@@ -57,6 +59,18 @@ export class LoopBoard {
   /** Others may take our jobs in this many milliseconds, or earlier. */
   limit(withinMs: number): void {
     this.#times[deadline] = Math.min(this.#times[deadline]!, sharedMs() + withinMs);
+  }
+
+  /** A heartbeat arrived at `atMs` by the server's clock, the last of those that have arrived without a break since `sinceMs`. */
+  witness(sinceMs: number, atMs: number): void {
+    this.#times[steadySince] = sinceMs;
+    this.#times[beatenAt] = atMs;
+  }
+
+  /** The time that is covered by heartbeats without a break, and when the last of them arrived; by the server's clock. */
+  get witnessed(): { readonly forMs: number; readonly atMs: number } {
+    const atMs = this.#times[beatenAt]!;
+    return { forMs: atMs - this.#times[steadySince]!, atMs };
   }
 
   /** The jobs that run, the one that started last in front: it is the most likely to stand in the way of the others. */

@@ -150,6 +150,7 @@ export class Recovery {
       outages,
       hooks,
       sweeperId: workerId,
+      witnessed: () => (this.#board.mayWork ? this.#board.witnessed : undefined),
       onParked: (inMs) => this.#suspects.expect(inMs),
     });
     this.#sweeping = sweeper.run(this.#stopping.signal);

@@ -16,6 +16,7 @@ import {
 import type { HookDetails } from "../hooks/lifecycle.ts";
 import type { RecoveryDecision } from "../hooks/results.ts";
 import type { Job } from "../job.ts";
+import { judgingMs } from "./witness.ts";
 
 /** Where others may have a say, or just want to know. Without `jobRecovery` jobs are recovered in one statement. */
 export interface SweepHooks {
@@ -40,6 +41,8 @@ export interface SweepOptions {
   >;
   /** Also search for locks without a known owner; costs a scan of all jobs. */
   readonly withOrphans: boolean;
+  /** For how long the sweeper's own heartbeats have arrived without a break, at this time of the server; null if it sends none. */
+  readonly witnessedMs: (nowMs: number) => number | null;
   /** Find out, and change nothing. */
   readonly dryRun: boolean;
   readonly hooks: SweepHooks;
@@ -66,7 +69,7 @@ export interface SweptJob {
 }
 
 export interface SweepResult {
-  /** False if another sweep was under way: it finds the same, and this one did nothing. */
+  /** False if it did nothing: another sweep was under way, which finds the same, or it is too soon after an outage. */
   readonly isDone: boolean;
   readonly workerIds: readonly string[];
   readonly workers: readonly DeadWorker[];
@@ -112,15 +115,18 @@ export async function sweep(database: Database, options: SweepOptions): Promise<
 }
 
 async function sweepInside(tx: Database, options: SweepOptions, interrupted: Job[]): Promise<SweepResult> {
-  const { settings, withOrphans, dryRun, hooks } = options;
+  const { settings, withOrphans, witnessedMs, dryRun, hooks } = options;
   const [lock] = await tx.run(lockSweep, { schema: tx.schema });
   if (!lock?.is_locked) return makeResult([], [], { isDone: false });
+  const witnessed = witnessedMs(lock.now_ms);
+  if (witnessed !== null && witnessed < judgingMs(settings)) return makeResult([], [], { isDone: false });
   const dead = await tx.run(findDeadWorkers, {
     thresholdMs: settings.sweepThreshold,
     resilience: settings.resilientSweepThresholdMultiplier,
     resilientFlags: settings.resilientJobFlags,
     graceMs: settings.crashGrace,
     withOrphans,
+    witnessedMs: witnessed,
   });
   const workerIds = dead.map(({ id }) => id);
   if (withOrphans && !dryRun) await tx.run(forgetFormerWorkers, {});

@@ -8,6 +8,7 @@ import { sleep } from "../util/sleep.ts";
 import { monotonicMs } from "../util/timers.ts";
 import { describeSweep } from "./describe-sweep.ts";
 import { type SweepHooks, sweep } from "./sweep.ts";
+import { judgingMs, maxGapMs } from "./witness.ts";
 
 export interface SweeperOptions {
   readonly database: Database;
@@ -16,6 +17,8 @@ export interface SweeperOptions {
   readonly outages: OutageLog;
   readonly sweeperId: () => string;
   readonly hooks: SweepHooks;
+  /** What the worker's own heartbeats have witnessed; undefined if the last of them is overdue. */
+  readonly witnessed: () => { readonly forMs: number; readonly atMs: number } | undefined;
   /** Called with the milliseconds until a parked job may be adopted; Infinity if none is parked. */
   readonly onParked: (inMs: number) => void;
 }
@@ -24,17 +27,13 @@ export interface SweeperOptions {
 const leftoverMs = 1_000;
 /** A fleet that starts together should not sweep together. */
 const firstSweepWithinMs = 1_000;
-/** When this much later than planned, the database was away, or we were. */
-const missedMs = 5_000;
 
 /** Looks for dead workers: often for those whose line broke, which is cheap, and every `sweepInterval` for all. */
 export class Sweeper {
   readonly #options: SweeperOptions;
   readonly #watchMs: number;
   #sweepAt: number;
-  #lookedAt = Number.NEGATIVE_INFINITY;
   #hasLeftovers = false;
-  #wellSince = 0;
 
   constructor(options: SweeperOptions) {
     this.#options = options;
@@ -61,10 +60,11 @@ export class Sweeper {
   async #look(): Promise<number> {
     const { database, settings } = this.#options;
     const [row] = await database.run(watchLines, { graceMs: settings.crashGrace });
-    this.#judgeSilence();
     const deadInMs = row?.dead_in_ms ?? Number.POSITIVE_INFINITY;
-    const isFull = monotonicMs() >= this.#sweepAt && (await this.#isOurTurn());
-    const hasSwept = (isFull || deadInMs <= 0) && (await this.#sweep(isFull));
+    const mayJudge = row !== undefined && this.#witnessedMs(row.now_ms) >= judgingMs(settings);
+    if (!mayJudge) this.#sweepAt = Math.max(this.#sweepAt, monotonicMs() + this.#watchMs);
+    const isFull = mayJudge && monotonicMs() >= this.#sweepAt && (await this.#isOurTurn());
+    const hasSwept = mayJudge && (isFull || deadInMs <= 0) && (await this.#sweep(isFull));
     this.#options.onParked(row?.parked_in_ms ?? Number.POSITIVE_INFINITY);
     // What was just parked may be for us.
     if (hasSwept) return 0;
@@ -72,12 +72,11 @@ export class Sweeper {
     return Math.min(deadInMs > 0 ? deadInMs : this.#watchMs, parkedInMs > 0 ? parkedInMs : this.#watchMs);
   }
 
-  /** Silence means nothing while the database was unreachable: after an outage every worker gets time to send a heartbeat. */
-  #judgeSilence(): void {
-    const now = monotonicMs();
-    if (now - this.#lookedAt > this.#watchMs + missedMs) this.#wellSince = now;
-    this.#lookedAt = now;
-    this.#sweepAt = Math.max(this.#sweepAt, this.#wellSince + 2 * this.#options.settings.heartbeatInterval);
+  /** Nothing counts that happened while our own heartbeats did not arrive: that was no fault of the others. */
+  #witnessedMs(nowMs: number): number {
+    const witnessed = this.#options.witnessed();
+    if (!witnessed || Math.abs(nowMs - witnessed.atMs) > maxGapMs(this.#options.settings)) return 0;
+    return witnessed.forMs;
   }
 
   /** Of many processes one does the full sweep, and the others leave it at that. */
@@ -91,7 +90,9 @@ export class Sweeper {
   /** True if it recovered jobs. */
   async #sweep(withOrphans: boolean): Promise<boolean> {
     const { database, settings, hooks, logger, sweeperId } = this.#options;
-    const result = await sweep(database, { settings, withOrphans, dryRun: false, hooks, sweeperId: sweeperId() });
+    const witnessedMs = (nowMs: number): number => this.#witnessedMs(nowMs);
+    const how = { settings, withOrphans, witnessedMs, dryRun: false, hooks, sweeperId: sweeperId() };
+    const result = await sweep(database, how);
     for (const sentence of describeSweep(result)) logger.warn(sentence);
     this.#hasLeftovers = result.hasLeftovers;
     if (result.hasLeftovers) this.#sweepAt = Math.min(this.#sweepAt, monotonicMs() + leftoverMs);

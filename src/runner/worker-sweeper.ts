@@ -45,7 +45,9 @@ export function makeWorkerSweeper({ settings, lifecycle }: CompiledSharedOptions
       const chosen = choose(own, given);
       if (!dryRun) await database.run(watchLines, { graceMs: chosen.crashGrace });
       const hooks = sweepHooks(lifecycle);
-      return sweep(database, { settings: chosen, dryRun, withOrphans: true, sweeperId, hooks });
+      // Whoever sweeps by hand knows whether there was an outage.
+      const witnessedMs = (): null => null;
+      return sweep(database, { settings: chosen, dryRun, withOrphans: true, witnessedMs, sweeperId, hooks });
     },
     listActiveWorkers: (threshold = own.sweepThreshold) => listActiveWorkers(database, threshold),
   };

@@ -123,7 +123,7 @@ const known: Record<string, readonly string[]> = {
     "select id from graphile_worker._hathi_adopt_suspect('1', array(select id from graphile_worker._private_tasks), null, null, null)",
   ],
   _hathi_find_dead_workers: [
-    `select * from graphile_worker._hathi_find_dead_workers(interval '1 minute', 2, array['1'], interval '1 second', true)`,
+    `select * from graphile_worker._hathi_find_dead_workers(interval '1 minute', 2, array['1'], interval '1 second', true, null)`,
   ],
 };
 

@@ -46,6 +46,7 @@ function sweepIn(db: TestDatabase, { settings, ...options }: Partial<SweepOption
     sweeperId: "sweeper",
     settings: { ...recoveryDefaults, ...settings },
     withOrphans: true,
+    witnessedMs: () => null,
     dryRun: false,
     hooks: {},
     ...options,

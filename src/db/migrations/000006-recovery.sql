@@ -14,6 +14,8 @@
 --   7. A sweep locks workers, then jobs, then queues, each in the order of their ids, and waits for no application: what another
 --      transaction holds is recovered later.
 --   8. A timestamp from the future (the clock was set back) counts as now.
+--   9. Time in which the server took no heartbeats counts for nobody: a worker judges the silence of others only by the time in which its
+--      own heartbeats arrived without a break, so an outage of the server never looks like the death of the workers.
 
 create table if not exists graphile_worker._private_workers (
   id text primary key,
@@ -175,15 +177,17 @@ end;
 $hathi$;
 
 -- Workers that are to be taken for dead, each locked until the transaction ends: one that is alive after all waits at its next
--- heartbeat, and then finds that it was declared dead. To be called by one at a time.
+-- heartbeat, and then finds that it was declared dead. To be called by one at a time. Nobody is silent for longer than the time that the
+-- caller `witnessed`; null: all of it counts.
 create or replace function graphile_worker._hathi_find_dead_workers(
-  threshold interval, resilience double precision, resilient_flags text[], grace interval, with_orphans boolean
+  threshold interval, resilience double precision, resilient_flags text[], grace interval, with_orphans boolean, witnessed interval
 ) returns table (worker_id text, reason text, last_heartbeat_at timestamptz, metadata jsonb)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $hathi$
 #variable_conflict use_column
 declare
   candidate record;
   is_lost boolean;
+  is_silent boolean;
 begin
   if with_orphans then
     update graphile_worker._private_workers as worker
@@ -202,7 +206,7 @@ begin
     select worker.id, worker.last_heartbeat_at as beat_at, worker.metadata
     from graphile_worker._private_workers as worker
     left join graphile_worker._hathi_worker_lines as line on line.id = worker.id
-    where worker.last_heartbeat_at < now() - threshold or line.lost_at <= now() - grace
+    where worker.last_heartbeat_at < now() - threshold and coalesce(witnessed >= threshold, true) or line.lost_at <= now() - grace
     order by worker.id
     for update of worker skip locked
   loop
@@ -211,7 +215,8 @@ begin
     from graphile_worker._hathi_worker_lines as line
     where line.id = candidate.id and line.lost_at <= now() - grace;
     is_lost := coalesce(is_lost, false);
-    continue when not is_lost and candidate.beat_at >= now() - threshold;
+    is_silent := candidate.beat_at < now() - threshold and coalesce(witnessed >= threshold, true);
+    continue when not is_lost and not is_silent;
     perform 1
     from graphile_worker._private_jobs as job
     cross join unnest(resilient_flags) as flag
@@ -219,7 +224,7 @@ begin
       and job.flags ? flag
       and job.flags -> flag not in ('false'::jsonb, 'null'::jsonb, '0'::jsonb, '""'::jsonb)
     limit 1;
-    if found and candidate.beat_at >= now() - threshold * resilience then
+    if found and (candidate.beat_at >= now() - threshold * resilience or witnessed < threshold * resilience) then
       -- From here on only its heartbeats count; it takes its line up again when it comes back.
       delete from graphile_worker._hathi_worker_lines where id = candidate.id;
       continue;

@@ -19,6 +19,8 @@ export const deregisterWorker = statement<{ id: string }, object>({
 export interface BeatRow {
   /** False if the worker was taken for dead and its jobs were given to others. */
   readonly is_known: boolean;
+  /** When, by the server's clock. */
+  readonly now_ms: number;
   /** The server process we speak to: another one each time is the mark of a transaction pooler. */
   readonly pid: number;
   /** The newest breaking change of Graphile Worker's schema, and of what we add to it. */
@@ -44,7 +46,7 @@ export const beat = statement<{ id: string; metadata: object; key: string | null
       select id, $3::bigint from beaten where $3::bigint is not null
       on conflict (id) do update set key = excluded.key, lost_at = null
     )
-    select exists (select from beaten) as is_known, pg_backend_pid() as pid,
+    select exists (select from beaten) as is_known, date_part('epoch', now()) * 1000::float8 as now_ms, pg_backend_pid() as pid,
       (select max(id) from graphile_worker.migrations where breaking) as breaking,
       (select max(id) from graphile_worker._hathi_announced_migrations) as announced`,
 });
@@ -106,6 +108,8 @@ export const withdrawLine = statement<{ id: string }, object>({
 });
 
 export interface WatchRow {
+  /** The server's clock. */
+  readonly now_ms: number;
   /** When the first of the lost lines is to count as dead. Null: none is lost. */
   readonly dead_in_ms: number | null;
   /** When the first of the parked jobs may run again. Null: none is parked. */
@@ -118,6 +122,7 @@ export const watchLines = statement<{ graceMs: number }, WatchRow>({
   patienceMs: shortPatienceMs,
   values: ({ graceMs }) => [graceMs],
   text: `
-    select graphile_worker._hathi_watch_lines($1::double precision * interval '1 millisecond') as dead_in_ms,
+    select date_part('epoch', now()) * 1000::float8 as now_ms,
+      graphile_worker._hathi_watch_lines($1::double precision * interval '1 millisecond') as dead_in_ms,
       graphile_worker._hathi_tend_parked() as parked_in_ms`,
 });

@@ -26,11 +26,13 @@ export const limitSweep = statement<{ idleMs: number }, object>({
 });
 
 /** One sweep at a time in a schema; the lock ends with the transaction. */
-export const lockSweep = statement<{ schema: string }, { readonly is_locked: boolean }>({
+export const lockSweep = statement<{ schema: string }, { readonly is_locked: boolean; readonly now_ms: number }>({
   name: "lock_sweep",
   patienceMs: shortPatienceMs,
   values: ({ schema }) => [`hathi sweep ${schema}`],
-  text: "select pg_try_advisory_xact_lock(hashtextextended($1::text, 0::bigint)) as is_locked",
+  text: `
+    select pg_try_advisory_xact_lock(hashtextextended($1::text, 0::bigint)) as is_locked,
+      date_part('epoch', now()) * 1000::float8 as now_ms`,
 });
 
 export interface DeadWorkerRow {
@@ -48,23 +50,26 @@ export const findDeadWorkers = statement<
     resilientFlags: readonly string[];
     graceMs: number;
     withOrphans: boolean;
+    /** For how long the caller's own heartbeats have arrived without a break; null if it sends none. */
+    witnessedMs: number | null;
   },
   DeadWorkerRow
 >({
   name: "find_dead_workers",
   patienceMs: longPatienceMs,
-  values: ({ thresholdMs, resilience, resilientFlags, graceMs, withOrphans }) => [
+  values: ({ thresholdMs, resilience, resilientFlags, graceMs, withOrphans, witnessedMs }) => [
     thresholdMs,
     resilience,
     resilientFlags,
     graceMs,
     withOrphans,
+    witnessedMs,
   ],
   text: `
     select worker_id as id, reason, last_heartbeat_at, metadata
     from graphile_worker._hathi_find_dead_workers(
       $1::double precision * interval '1 millisecond', $2::double precision, $3::text[],
-      $4::double precision * interval '1 millisecond', $5::boolean
+      $4::double precision * interval '1 millisecond', $5::boolean, $6::double precision * interval '1 millisecond'
     )`,
 });
 

@@ -4,7 +4,8 @@ import { sleep } from "../../util/sleep.ts";
 import type { Outage } from "./outage.ts";
 
 const repeatBackoff = { minMs: 10, maxMs: 1_000, factor: 1.5 };
-const awayBackoff = { minMs: 100, maxMs: 5_000, factor: 1.5 };
+/** Short, so that the outcomes of jobs are written soon after an outage, and before others may take the jobs. */
+const awayBackoff = { minMs: 100, maxMs: 1_000, factor: 1.5 };
 /** A refusal may be a passing state of affairs (a migration, a lock, a role); after this many it is not. */
 const maxRefusals = 12;
 

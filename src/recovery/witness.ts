@@ -1,0 +1,52 @@
+import type { RecoverySettings } from "../config/recovery-options.ts";
+
+type WitnessSettings = Pick<RecoverySettings, "heartbeatInterval" | "sweepThreshold" | "crashGrace">;
+
+/** A worker that is alive has a new line this long after an outage: a try that hangs, a pause, and another try. */
+const reconnectMs = 15_000;
+
+/** Two heartbeats of a worker that are further apart than this, by the server's clock, have a break between them. */
+export function maxGapMs({ heartbeatInterval, sweepThreshold }: WitnessSettings): number {
+  return Math.max(2 * heartbeatInterval, sweepThreshold / 4);
+}
+
+/** After an outage of this length others may have lost their lines, too. */
+export function maxTroubleMs({ crashGrace }: WitnessSettings): number {
+  return crashGrace / 2;
+}
+
+/** For how long a worker must have witnessed the others before it judges any of them. */
+export function judgingMs({
+  crashGrace,
+  sweepThreshold,
+}: Pick<WitnessSettings, "crashGrace" | "sweepThreshold">): number {
+  return Math.min(sweepThreshold, Math.max(crashGrace, reconnectMs));
+}
+
+/**
+ * Since when the heartbeats of a worker have arrived without a break, by the server's clock. Time in which the server took none counts for
+ * nobody: what a worker has not witnessed, it does not hold against others.
+ */
+export class Witness {
+  readonly #settings: WitnessSettings;
+  #since: number | undefined;
+  #last = 0;
+
+  constructor(settings: WitnessSettings) {
+    this.#settings = settings;
+  }
+
+  /** A heartbeat arrived at this time, after so many milliseconds in which it could not. Gives the beginning of the time witnessed. */
+  note(atMs: number, troubleMs: number): number {
+    const { heartbeatInterval, sweepThreshold } = this.#settings;
+    if (this.#since === undefined) {
+      // A worker that has only just started gives the others two heartbeats.
+      this.#since = atMs - Math.max(0, sweepThreshold - 2 * heartbeatInterval);
+    } else {
+      const gapMs = atMs - this.#last;
+      if (gapMs < 0 || gapMs > maxGapMs(this.#settings) || troubleMs > maxTroubleMs(this.#settings)) this.#since = atMs;
+    }
+    this.#last = atMs;
+    return this.#since;
+  }
+}
