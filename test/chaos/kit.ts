@@ -62,6 +62,7 @@ export class Arena {
   readonly #file: string;
   readonly #roll: () => number;
   readonly #workers = new Set<ChaosWorker>();
+  readonly #outputs: (() => string)[] = [];
   readonly #blows: Blow[] = [];
   readonly #queueByJob = new Map<string, string | null>();
   #replacing: Promise<unknown> = Promise.resolve();
@@ -101,6 +102,7 @@ export class Arena {
     const given = { ...defaults, ...options, library: builtLibrary(), ledger: this.#file };
     const child = startProcess(script, [JSON.stringify(given)]);
     await child.says(/^ready$/m);
+    this.#outputs.push(() => `${child.pid}:\n${child.output()}`);
     const worker: ChaosWorker = {
       pid: child.pid,
       output: child.output,
@@ -112,11 +114,13 @@ export class Arena {
         await child.ended;
       },
       freeze: () => {
-        const end = this.excuse(child.pid);
+        const blow: Blow = { pid: child.pid, from: now(), to: Infinity };
+        this.#blows.push(blow);
         child.kill("SIGSTOP");
         return () => {
+          blow.backAt = now();
           child.kill("SIGCONT");
-          end();
+          blow.to = now();
         };
       },
       stop: async () => {
@@ -213,7 +217,10 @@ export class Arena {
     await this.#replacing;
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
     const stuck = await this.#stuck();
-    return { ...judge(this.entries(), this.#queueByJob, this.#blows), stuck };
+    const verdict = { ...judge(this.entries(), this.#queueByJob, this.#blows), stuck };
+    // Without what the workers said, a failure on another machine could not be understood.
+    if (Object.values(verdict).some((faults) => faults.length > 0)) for (const say of this.#outputs) console.log(say());
+    return verdict;
   }
 
   async #stuck(): Promise<string[]> {

@@ -41,6 +41,15 @@ test("a second run needs an excuse: a failure, or a blow to the process of the f
   expect(verdictOf(again.with(1, [10, "threw", "a"])).doubled).toEqual([]);
 });
 
+test("a process that was stopped may only run again what it was about to start: the first line that it writes", () => {
+  const again: Line[] = [...once, [5_000, "start", "a", 2], [5_010, "done", "a", 2]];
+  const stopped = { pid: 2, from: 5, to: 4_000, backAt: 3_999 };
+  expect(verdictOf(again, [stopped]).doubled).toEqual([]);
+  expect(verdictOf(again, [{ ...stopped, backAt: 5_001 }]).doubled).toHaveLength(1);
+  expect(verdictOf([...again, [4_999, "health", "", 2]], [stopped]).doubled).toHaveLength(1);
+  expect(verdictOf([...again, [3_000, "health", "", 2]], [stopped]).doubled).toEqual([]);
+});
+
 test("runs of a queue at the same time are overlapping, unless the first process was hit", () => {
   const both: Line[] = [
     [0, "start", "a", 1],

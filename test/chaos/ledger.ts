@@ -28,6 +28,8 @@ export interface Blow {
   readonly pid: number | null;
   readonly from: number;
   to: number;
+  /** If the process was stopped: just before it was let go on. */
+  backAt?: number;
 }
 
 /** What must not happen, in the words that a failed test shows. Each list is empty when all is well. */
@@ -60,7 +62,7 @@ export function judge(
   const runsByJob = groupBy(runs, ({ job }) => job);
   return {
     lost: [...queueByJob.keys()].filter((job) => !runsByJob.get(job)?.some(({ end }) => end === "done")),
-    doubled: findDoubled([...runsByJob.values()], blows),
+    doubled: findDoubled([...runsByJob.values()], blows, entries),
     overlapping: findOverlapping(runs, blows),
     overtaking: findOvertaking(queueByJob, runsByJob),
   };
@@ -91,11 +93,21 @@ function isHit({ pid, from, to }: Blow, run: Run, before: number): boolean {
   return (pid === null || pid === run.pid) && to + claimedAheadMs >= run.from && from <= before;
 }
 
-function findDoubled(runsOfJobs: readonly Run[][], blows: readonly Blow[]): string[] {
+/**
+ * A process may be stopped after it has decided to start a job and before the job's first line; nothing can take that back. Then this line
+ * is the first that it writes when it goes on.
+ */
+function wasStoppedAtStart({ pid, backAt }: Blow, run: Run, entries: readonly Entry[]): boolean {
+  if (pid !== run.pid || backAt === undefined || run.from < backAt) return false;
+  return !entries.some((entry) => entry.pid === pid && entry.at >= backAt && entry.at < run.from);
+}
+
+function findDoubled(runsOfJobs: readonly Run[][], blows: readonly Blow[], entries: readonly Entry[]): string[] {
   return runsOfJobs.flatMap((runs) =>
     runs.slice(1).flatMap((run, index) => {
       const before = runs[index]!;
       if (before.end === "threw" || blows.some((blow) => isHit(blow, before, run.from))) return [];
+      if (blows.some((blow) => wasStoppedAtStart(blow, run, entries))) return [];
       const ended = before.end ? `ended in ${before.pid} ${Math.round(run.from - before.to)} ms before` : "was running";
       const hits = blows.map(
         ({ pid, from, to }) => `${pid} ${Math.round(from - run.from)}..${Math.round(to - run.from)} ms`,

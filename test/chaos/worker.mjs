@@ -79,7 +79,8 @@ const runner = await run({
   parsedCronItems: [],
   taskList: { work: (payload, helpers) => task(payload ?? {}, helpers) },
   logger: new Logger((scope) => (level, message) => {
-    if (level === "warning" || level === "error") if (scope.label !== "job") console.log(`${level}: ${message}`);
+    if (level === "warning" || level === "error")
+      if (scope.label !== "job") console.log(`${Math.round(now())} ${level}: ${message}`);
   }),
 });
 console.log("ready");

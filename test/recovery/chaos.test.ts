@@ -66,7 +66,7 @@ test("a worker whose heartbeat path is cut while its work path is not stops clai
 
 test("a job that ends its process is failed for good, and none of the nine that ran beside it", async () => {
   const database = await freshDatabase();
-  const poison = await addJob(database, "exit", { ms: 100 });
+  const poison = await addJob(database, "exit", { ms: 100, beside: 10 });
   const innocent = await Promise.all(Array.from({ length: 9 }, () => addJob(database, "work", { ms: 400 })));
   const recovery = { ...quickly, sweepThreshold: 20_000 };
   const start = (): Promise<WorkerProcess> => startRecovering(database, { concurrency: 10, recovery });

@@ -13,10 +13,13 @@ const tell = (fact) => void process.stdout.write(`${JSON.stringify(fact)}\n`);
 /** Milliseconds since 1970 with their fractions, the same in all processes of a machine. */
 const clock = () => performance.timeOrigin + performance.now();
 
+let startedCount = 0;
+
 /** Tells when a job starts, is told to stop, and ends: at once, since the process may be killed. */
 const telling = (task) => async (payload, helpers) => {
   const { id, task_identifier: name, job_queue_id: queueId } = helpers.job;
   const startedAt = clock();
+  startedCount++;
   tell({ started: { id, at: startedAt } });
   helpers.abortSignal?.addEventListener("abort", () => {
     tell({ aborted: { id, reason: String(helpers.abortSignal.reason?.message) } });
@@ -51,8 +54,10 @@ const tasks = {
   compute: telling(({ ms }) => {
     for (const until = performance.now() + ms; performance.now() < until; );
   }),
-  exit: telling(async ({ ms }) => {
+  /** The first time it waits until so many jobs have started here. */
+  exit: telling(async ({ ms, beside = 0 }, { job }) => {
     await sleep(ms);
+    while (!job.last_error && startedCount < beside) await sleep(10);
     process.exit(1);
   }),
   die: telling(() => process.kill(process.pid, "SIGKILL")),

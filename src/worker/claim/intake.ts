@@ -151,7 +151,8 @@ export class Intake {
 
   get #isQuiet(): boolean {
     const { dispatcher, writeBack } = this.#options;
-    return dispatcher.isQuiet && !writeBack.isReturning && this.#reader.jobs().length === 0;
+    if (writeBack.isReturning || writeBack.isReleasing) return false;
+    return dispatcher.isQuiet && this.#reader.jobs().length === 0;
   }
 
   /** What is being read will need a place, too. */

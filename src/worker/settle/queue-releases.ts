@@ -26,8 +26,15 @@ export class QueueReleases {
   /** Queues that are to be released when their returned jobs are back in line, with the pool id that holds them. */
   readonly #deferred = new Map<number, string>();
 
+  #underWay = 0;
+
   constructor(options: QueueReleasesOptions) {
     this.#options = options;
+  }
+
+  /** Queues that we are done with are still locked: their next jobs can be claimed soon. */
+  get isReleasing(): boolean {
+    return this.#deferred.size > 0 || this.#underWay > 0;
   }
 
   /** The queues that may be released with these jobs; null for none. The others follow. */
@@ -68,6 +75,7 @@ export class QueueReleases {
   async #release(queueIds: readonly number[], poolId: string): Promise<void> {
     const { database, writes, endedIn, onReleased } = this.#options;
     const { signal } = writes;
+    this.#underWay++;
     try {
       let held: readonly number[] = queueIds;
       for (let attempt = 0; held.length > 0 && !signal.aborted; attempt++) {
@@ -82,6 +90,8 @@ export class QueueReleases {
       }
     } catch (error) {
       writes.die(error, "releaseQueue");
+    } finally {
+      this.#underWay--;
     }
   }
 }

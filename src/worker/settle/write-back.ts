@@ -69,6 +69,11 @@ export class WriteBack {
     return this.#returns.jobs.size > 0;
   }
 
+  /** Queues that we are done with are still locked. */
+  get isReleasing(): boolean {
+    return this.#releases.isReleasing;
+  }
+
   /** What is claimed now would overtake jobs that are on their way back and that nothing holds. */
   get mustBeWaitedFor(): boolean {
     return this.#returns.mustBeWaitedFor;

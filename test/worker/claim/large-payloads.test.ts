@@ -6,6 +6,8 @@ import { OutageLog } from "../../../src/db/outage-log.ts";
 import type { Job } from "../../../src/job.ts";
 import { runOnce } from "../../../src/runner/run.ts";
 import { runTaskListOnce } from "../../../src/runner/run-task-list.ts";
+import { deferred } from "../../../src/util/deferred.ts";
+import { sleep } from "../../../src/util/sleep.ts";
 import { PayloadReader } from "../../../src/worker/claim/payload-reader.ts";
 import { refusalOf } from "../../../src/worker/claim/unreadable.ts";
 import { Outage } from "../../../src/worker/settle/outage.ts";
@@ -94,6 +96,34 @@ test("jobs whose large payload cannot be read because the connection breaks are 
   expect(breaks).toBeGreaterThan(1);
   expect(arrived).toEqual(payloads);
   expect(lines.filter(({ level }) => level === "error")).toHaveLength(1);
+});
+
+test("a run that is to end does not end while a queue is still to be released: the jobs behind it run, too", async () => {
+  const db = await freshDatabase();
+  await db.query("select graphile_worker.add_job('t', queue_name => 'q')");
+  await db.query(addBig, ["t", 8_000, "q", 25]);
+  await db.query("select graphile_worker.add_job('t', queue_name => 'q')");
+  const pgPool = testPool(db.url, 4);
+  const settled = deferred();
+  pgPool.on("connect", (client) => {
+    const query = client.query.bind(client) as (config: QueryConfig, ...rest: unknown[]) => Promise<unknown>;
+    client.query = (async (config: QueryConfig, ...rest: unknown[]) => {
+      const isReturn = config.name?.startsWith("return_jobs") ?? false;
+      const isSettle = config.name?.startsWith("complete_jobs") ?? false;
+      const isRelease = isSettle && config.values?.[1] === "{}";
+      // The jobs behind the big one come back after the first has been settled, and its queue is released a good while after that.
+      if (isReturn) await settled.promise;
+      if (isRelease) await sleep(300);
+      const answer = await query(config, ...rest);
+      if (isSettle && !isRelease) settled.resolve();
+      return answer;
+    }) as PoolClient["query"];
+  });
+  const arrived: string[] = [];
+  const preset = { worker: { localQueue: { size: 5 } } };
+  const taskList = { t: (_payload: unknown, { job }: { job: Job }) => void arrived.push(job.id) };
+  await runOnce({ noHandleSignals: true, pgPool, preset, taskList });
+  expect(arrived).toEqual(["1", "2", "3"]);
 });
 
 /** Bytes that do not compress, as a JSON string. */
