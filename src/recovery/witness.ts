@@ -11,7 +11,7 @@ export function maxGapMs({ heartbeatInterval, sweepThreshold }: WitnessSettings)
 }
 
 /** After an outage of this length others may have lost their lines, too. */
-export function maxTroubleMs({ crashGrace }: WitnessSettings): number {
+function maxTroubleMs({ crashGrace }: WitnessSettings): number {
   return crashGrace / 2;
 }
 
