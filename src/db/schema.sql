@@ -2532,26 +2532,39 @@ create function graphile_worker._hathi_replace_job(identifier text, payload json
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 declare
-  running bigint[];
+  earlier record;
+  added graphile_worker._private_jobs;
+  mode text := 'unsafe_dedupe';
 begin
-  select array_agg(job.id) into running
-  from (
-    select id from graphile_worker._private_jobs where key = _hathi_replace_job.job_key and locked_at is not null for update
-  ) as job;
-  if running is not null then
-    perform graphile_worker.cancel_jobs(running, 'Replaced by a new job with the key ' || quote_literal(_hathi_replace_job.job_key));
-  end if;
-  return graphile_worker.add_job(
-    identifier => _hathi_replace_job.identifier,
-    payload => _hathi_replace_job.payload,
-    queue_name => _hathi_replace_job.queue_name,
-    run_at => _hathi_replace_job.run_at,
-    max_attempts => _hathi_replace_job.max_attempts,
-    job_key => _hathi_replace_job.job_key,
-    priority => _hathi_replace_job.priority,
-    flags => _hathi_replace_job.flags,
-    job_key_mode => coalesce(_hathi_replace_job.job_key_mode, 'replace')
-  );
+  loop
+    select job.id, job.locked_at into earlier
+    from graphile_worker._private_jobs as job
+    where job.key = _hathi_replace_job.job_key
+    for update;
+    if found then
+      mode := coalesce(_hathi_replace_job.job_key_mode, 'replace');
+      if earlier.locked_at is not null then
+        perform graphile_worker.cancel_jobs(
+          array[earlier.id], 'Replaced by a new job with the key ' || quote_literal(_hathi_replace_job.job_key)
+        );
+      end if;
+    end if;
+    added := graphile_worker.add_job(
+      identifier => _hathi_replace_job.identifier,
+      payload => _hathi_replace_job.payload,
+      queue_name => _hathi_replace_job.queue_name,
+      run_at => _hathi_replace_job.run_at,
+      max_attempts => _hathi_replace_job.max_attempts,
+      job_key => _hathi_replace_job.job_key,
+      priority => _hathi_replace_job.priority,
+      flags => _hathi_replace_job.flags,
+      job_key_mode => mode
+    );
+    -- Otherwise another job has got the key first, and is locked now.
+    if earlier.id is not null or added.revision = 0 then
+      return added;
+    end if;
+  end loop;
 end;
 $hathi$;
 

@@ -142,6 +142,7 @@ export class Flow {
       mayHoldAhead: options.mayHoldAhead,
       stopSwitch: () => this.identity.stopSwitch,
       pauses: this.pauses,
+      reading: () => this.intake.reading(),
       mayStart: () => options.lifeline?.mayWork !== false,
       taskOptions: options.taskOptions,
       overruns: this.overruns,
@@ -158,6 +159,7 @@ export class Flow {
     return new CancelWatch({
       database,
       pollMs: Math.min(settings.pollInterval, maxCancelPollMs),
+      isTold: () => this.intake.isTold,
       held: () => this.dispatcher.cancellable(),
       onCancelled: ({ job_id, reason, cancelled_by }) =>
         this.dispatcher.cancel(job_id, new JobCancelledError(reason, cancelled_by)),

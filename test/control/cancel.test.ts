@@ -1,6 +1,8 @@
+import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { JobCancelledError } from "../../src/job-errors.ts";
 import { freshDatabase } from "../support/database.ts";
+import { startProxy } from "../support/proxy.ts";
 import { until } from "../support/wait.ts";
 import { heldTask, startWorker } from "../worker/kit.ts";
 import { cancellationOf, obedientTask, utilsOf } from "./kit.ts";
@@ -112,6 +114,40 @@ test("claimed jobs that have not started do not start once they are cancelled", 
   expect(worker.of("job:start")).toHaveLength(1);
 });
 
+test("a cancel that is heard of before the response to the claim arrives counts", async () => {
+  const db = await freshDatabase();
+  const utils = await utilsOf(db);
+  const proxy = await startProxy(db.url);
+  const { task } = obedientTask();
+  const options = { connectionString: proxy.url, listenConnectionString: db.url };
+  const worker = await startWorker(db, { t: task }, options);
+  await worker.nth("pool:listen:success");
+  proxy.lag(400);
+  const job = await utils.addJob("t", {});
+  await until(async () => (await db.job(job.id))?.locked_at, { what: "it is claimed" });
+  await utils.cancelJobs([job.id]);
+  // Two polls would take longer.
+  await until(() => worker.of("job:cancelled").length === 1, { withinMs: 9_000 });
+  expect(await db.job(job.id)).toBeUndefined();
+});
+
+test("a job whose large payload is still being read does not start once it is cancelled", async () => {
+  const db = await freshDatabase();
+  const utils = await utilsOf(db);
+  const proxy = await startProxy(db.url);
+  const { task, started } = obedientTask();
+  const options = { connectionString: proxy.url, listenConnectionString: db.url };
+  const worker = await startWorker(db, { t: task }, options);
+  await worker.nth("pool:listen:success");
+  proxy.throttle(500_000);
+  const job = await utils.addJob("t", { text: randomBytes(1_500_000).toString("base64") });
+  await until(async () => (await db.job(job.id))?.locked_at, { what: "it is claimed" });
+  await utils.cancelJobs([job.id]);
+  await until(() => worker.of("job:cancelled").length === 1);
+  expect(started).toEqual([]);
+  expect(await db.job(job.id)).toBeUndefined();
+});
+
 test("two cancels at the same time agree, and the first reason stays", async () => {
   const db = await freshDatabase();
   const utils = await utilsOf(db);
@@ -189,6 +225,30 @@ test("a new job under the key of a running one can stop that one in the same cal
   expect(await db.job(first.id)).toBeUndefined();
   await begun(2);
   expect(started[1]!.job.id).toBe(second.id);
+});
+
+test("a job under the key of a waiting one that is claimed in the same moment stops that one", async () => {
+  const db = await freshDatabase();
+  const utils = await utilsOf(db);
+  const replace = async (): Promise<string> => (await utils.addJob("t", {}, { jobKey: "k", cancelRunning: true })).id;
+  const claim = `
+    update graphile_worker._private_jobs set attempts = attempts + 1, locked_at = now(), locked_by = 'pool-1'
+    where id = (select id from graphile_worker._private_jobs where is_available limit 1 for update skip locked)`;
+  const ids = new Set<string>();
+  let isOver = false;
+  const claiming = (async () => {
+    while (!isOver) await db.query(claim);
+  })();
+  for (let n = 0; n < 60; n++) for (const id of await Promise.all([replace(), replace(), replace()])) ids.add(id);
+  isOver = true;
+  await claiming;
+  const rows = await db.query<{ id: string; key: string | null; is_cancelled: boolean }>(`
+    select job.id::text, job.key, entry.job_id is not null as is_cancelled
+    from graphile_worker._private_jobs as job
+    left join graphile_worker._hathi_job_cancellations as entry on entry.job_id = job.id`);
+  // Whoever lost its key was told to stop; all that ran were told.
+  expect(rows.filter(({ key, is_cancelled }) => (key === null) !== is_cancelled)).toEqual([]);
+  expect(rows.map(({ id }) => id).toSorted()).toEqual([...ids].toSorted());
 });
 
 test("jobs that failed permanently are left alone, and a cancelled job cannot be rescheduled", async () => {

@@ -44,6 +44,26 @@ test("a job that runs in another process is cancelled there", async () => {
   await worker.stop();
 });
 
+test("a new job stops its predecessor in another process, and starts after that one has ended", async () => {
+  const db = await freshDatabase();
+  const utils = await utilsOf(db);
+  const options = { connectionString: db.url, pollInterval: never, concurrency: 1 };
+  const first = await startWorker(options);
+  const id = (await utils.addJob("obey", {}, { jobKey: "k", queueName: "q" })).id;
+  await until(() => first.holds().includes(id), { withinMs: 60_000 });
+  const second = await startWorker(options);
+  const next = await utils.addJob("obey", {}, { jobKey: "k", queueName: "q", cancelRunning: true });
+  await isCancelled(db, id);
+  await until(() => [first, second].some((worker) => worker.holds().includes(next.id)), { withinMs: 60_000 });
+  expect(first.aborted(id)).toMatch(/Replaced by a new job with the key 'k'/);
+  const [ended] = first.runs();
+  const start = [first, second].flatMap((worker) => worker.starts()).find((each) => each.id === next.id);
+  expect(start!.at).toBeGreaterThan(ended!.endedAt);
+  await utils.cancelJobs([next.id]);
+  await isCancelled(db, next.id);
+  await Promise.all([first.stop(), second.stop()]);
+});
+
 test.skipIf(!hasPgBouncer)("behind PgBouncer a cancel is found by the next poll", async () => {
   const db = await freshDatabase();
   const utils = await utilsOf(db);

@@ -17,10 +17,10 @@ let startedCount = 0;
 
 /** Tells when a job starts, is told to stop, and ends: at once, since the process may be killed. */
 const telling = (task) => async (payload, helpers) => {
-  const { id, task_identifier: name, job_queue_id: queueId } = helpers.job;
+  const { id, task_identifier: name, job_queue_id: queueId, locked_by: pool, attempts: attempt } = helpers.job;
   const startedAt = clock();
   startedCount++;
-  tell({ started: { id, at: startedAt } });
+  tell({ started: { id, at: startedAt, pool, attempt } });
   helpers.abortSignal?.addEventListener("abort", () => {
     tell({ aborted: { id, reason: String(helpers.abortSignal.reason?.message) } });
   });
@@ -45,10 +45,10 @@ const tasks = {
   fail_always: telling(async () => {
     throw new Error("never");
   }),
-  /** Holds its place until its signal fires, and throws its reason. */
+  /** Holds its place until its signal fires, and throws its reason; or until the process is told to let go. */
   obey: telling(async (_payload, { job, abortPromise }) => {
     tell({ holds: job.id });
-    await abortPromise;
+    await Promise.race([abortPromise, released]);
   }),
   /** Holds the event loop, too. */
   compute: telling(({ ms }) => {

@@ -37,13 +37,20 @@ export interface Run {
   readonly endedAt: number;
 }
 
+export interface Start {
+  readonly id: string;
+  readonly at: number;
+  readonly pool: string;
+  readonly attempt: number;
+}
+
 /** A worker in a real process of its own. */
 export interface WorkerProcess {
   readonly pid: number;
   /** The jobs that it has started, in order. */
   started(): string[];
-  /** The same with their times. */
-  starts(): readonly { readonly id: string; readonly at: number }[];
+  /** The same with their times, and as what they were claimed. */
+  starts(): readonly Start[];
   /** The runs that have ended, well or not. */
   runs(): Run[];
   /** The jobs of those runs. */
@@ -75,7 +82,7 @@ export interface WorkerProcess {
 }
 
 interface Fact {
-  readonly started?: { readonly id: string; readonly at: number };
+  readonly started?: Start;
   readonly run?: Run;
   readonly aborted?: { readonly id: string; readonly reason: string };
   readonly holds?: string;

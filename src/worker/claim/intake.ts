@@ -106,7 +106,7 @@ export class Intake {
   /** A slot is free. While no notifications arrive, that is a reason to scan. */
   noticeRoom(): void {
     this.#reader.noticeStart();
-    if (this.#listener?.isListening) this.#claimer.wake();
+    if (this.isTold) this.#claimer.wake();
     else this.#claimer.nudge();
   }
 
@@ -133,10 +133,15 @@ export class Intake {
     return this.#reader.jobs();
   }
 
+  /** Notifications arrive. */
+  get isTold(): boolean {
+    return this.#listener?.isListening ?? false;
+  }
+
   /** Jobs are held, and no notification would tell of a pause. */
   get holdsUntold(): boolean {
     const { dispatcher, ownsTransactions } = this.#options;
-    if (!ownsTransactions || this.#listener?.isListening) return false;
+    if (!ownsTransactions || this.isTold) return false;
     return dispatcher.waiting > 0 || this.#reader.jobs().length > 0;
   }
 
@@ -220,6 +225,7 @@ export class Intake {
       onDeaf: () => {
         this.#isDeaf = true;
         this.#claimer.nudge();
+        this.#options.cancels?.pollEvery(Math.min(deafPollMs, this.#options.settings.pollInterval));
       },
     });
   }
@@ -234,6 +240,7 @@ export class Intake {
     }
     const isEntering = this.#mayEnter(jobs);
     this.#enter(unread.size > 0 && isEntering ? this.#reader.take(jobs, unread) : jobs, bytes);
+    this.#options.cancels?.claimed(jobs);
     if (jobs.length < wanted && isEntering) this.#forFreeSlots((worker) => emit("worker:getJob:empty", { worker }));
   }
 

@@ -6,19 +6,27 @@ export interface CancelWatchOptions {
   readonly database: Database;
   /** Between looks for cancels that no notification told of. */
   readonly pollMs: number;
+  /** Notifications arrive. */
+  readonly isTold: () => boolean;
   /** Ids of jobs that are held and not cancelled yet. */
   readonly held: () => readonly string[];
   readonly onCancelled: (cancellation: CancellationRow) => void;
 }
 
+/** Beyond this many ids it is simpler to ask. */
+const maxHeardEarly = 1_000;
+
 /**
- * Finds out which of a pool's jobs were cancelled: when a notification says so, and at every poll for jobs that were there at the poll
- * before. So a pool whose jobs are short asks nothing.
+ * Finds out which of a pool's jobs were cancelled: when a notification says so, and at every poll. While notifications arrive, a poll asks
+ * only if a job was there at the poll before, so that a pool whose jobs are short asks nothing.
  */
 export class CancelWatch {
   readonly #options: CancelWatchOptions;
   #timer: NodeJS.Timeout | undefined;
   #heldBefore: ReadonlySet<string> = new Set();
+  /** Cancelled jobs that are not held: they may be in a claim whose response is under way. */
+  readonly #heardEarly = new Set<string>();
+  #hasHeardTooMany = false;
   #asking: Promise<void> | undefined;
   #mustAskAgain = false;
 
@@ -27,7 +35,12 @@ export class CancelWatch {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.#poll(), this.#options.pollMs);
+    this.pollEvery(this.#options.pollMs);
+  }
+
+  pollEvery(ms: number): void {
+    clearInterval(this.#timer);
+    this.#timer = setInterval(() => this.#poll(), ms);
     this.#timer.unref();
   }
 
@@ -47,8 +60,21 @@ export class CancelWatch {
       return; // anybody may notify
     }
     if (!Array.isArray(ids)) return;
-    const held = this.#options.held();
-    if (held.length > 0 && (ids.length === 0 || ids.some((id) => held.includes(String(id))))) this.ask();
+    const held = new Set(this.#options.held());
+    const early = ids.map(String).filter((id) => !held.has(id));
+    if (held.size > 0 && (ids.length === 0 || early.length < ids.length)) this.ask();
+    this.#hasHeardTooMany ||= ids.length === 0 || this.#heardEarly.size + early.length > maxHeardEarly;
+    if (this.#hasHeardTooMany) this.#heardEarly.clear();
+    else for (const id of early) this.#heardEarly.add(id);
+  }
+
+  /** These jobs are held from now on. What was heard before a claim was answered and is not among them is not ours. */
+  claimed(jobs: readonly { readonly id: string }[]): void {
+    if (!this.#hasHeardTooMany && this.#heardEarly.size === 0) return;
+    const isConcerned = this.#hasHeardTooMany || jobs.some(({ id }) => this.#heardEarly.has(id));
+    this.#hasHeardTooMany = false;
+    this.#heardEarly.clear();
+    if (isConcerned && jobs.length > 0) this.ask();
   }
 
   /** Asks about everything that is held, now. */
@@ -63,7 +89,7 @@ export class CancelWatch {
     const held = this.#options.held();
     const isLong = held.some((id) => this.#heldBefore.has(id));
     this.#heldBefore = new Set(held);
-    if (isLong) this.ask();
+    if (isLong || (held.length > 0 && !this.#options.isTold())) this.ask();
   }
 
   async #ask(): Promise<void> {

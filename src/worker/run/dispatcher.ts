@@ -43,6 +43,8 @@ export interface DispatcherOptions {
   readonly isAlone: boolean;
   readonly stopSwitch: () => StopSwitch;
   readonly pauses: { readonly isActive: boolean; isPaused(job: Job): boolean };
+  /** Claimed jobs that will be accepted when their payload is read. */
+  readonly reading: () => readonly Job[];
   /** False while others may take our jobs, or have done so. */
   readonly mayStart: () => boolean;
   /** How jobs of this task run; undefined if it has no options. */
@@ -132,7 +134,7 @@ export class Dispatcher {
   /** Jobs that are claimed and not known to be cancelled. */
   cancellable(): string[] {
     const running = this.#runs().filter((run) => !run.cancelled && (!run.isAbandoned || run.isOverrunning));
-    const waiting = this.#buffer.jobs().filter(({ id }) => !this.#cancelledById.has(id));
+    const waiting = this.#notStarted().filter(({ id }) => !this.#cancelledById.has(id));
     return [...running.map(({ job }) => job), ...waiting].map(({ id }) => id);
   }
 
@@ -140,7 +142,9 @@ export class Dispatcher {
   cancel(jobId: string, error: JobCancelledError): void {
     const run = this.#runs().find(({ job }) => job.id === jobId);
     if (!run) {
-      if (this.#buffer.jobs().some(({ id }) => id === jobId)) this.#cancelledById.set(jobId, error);
+      const waiting = new Set(this.#notStarted().map(({ id }) => id));
+      if (waiting.has(jobId)) this.#cancelledById.set(jobId, error);
+      for (const id of this.#cancelledById.keys()) if (!waiting.has(id)) this.#cancelledById.delete(id);
       return;
     }
     if (run.cancelled) return;
@@ -311,6 +315,10 @@ export class Dispatcher {
     if (overrunning.length === 0) return claimed;
     onOverrunning(overrunning);
     return claimed.filter((job) => !overrunning.includes(job));
+  }
+
+  #notStarted(): Job[] {
+    return [...this.#buffer.jobs(), ...this.#options.reading()];
   }
 
   #runs(): JobRun[] {
