@@ -37,7 +37,7 @@ export interface Run {
   readonly endedAt: number;
 }
 
-export interface Start {
+interface Start {
   readonly id: string;
   readonly at: number;
   readonly pool: string;
