@@ -6,6 +6,7 @@ export const s2 = {
   about: "One producing process, no worker running.",
   target: "at least 2 × graphile-worker one at a time, 6 × with 10 in flight, 1.3 × in batches",
   metrics: [{ key: "rate", title: "jobs/s", better: "higher" }],
+  joins: ["ours-history-outcomes", "ours-history-full"],
   lacks: {
     "ours-safe": "adds exactly as the default does",
     "graphile-worker-tuned": "adds exactly as the default does",

@@ -6,7 +6,7 @@ export const s9 = {
   about: "Each throws; it counts once the database knows and it is scheduled for its next attempt.",
   target: "at least 3 × graphile-worker tuned",
   metrics: [{ key: "rate", title: "failures/s", better: "higher" }],
-  joins: ["ours-controlled"],
+  joins: ["ours-controlled", "ours-history-outcomes", "ours-history-full"],
   cases: ({ scale }) => [{ title: "1 process", jobs: scale(20_000) }],
   measure: (context, { jobs }) => drainFilled(context, [{ count: jobs }], { behaviour: "fail", end: "failed once" }),
 };

@@ -1,6 +1,6 @@
 import { bullmqPostgres, bullmqRedis } from "./bullmq.mjs";
 import { graphileDefault, graphileTuned } from "./graphile-worker.mjs";
-import { oursControlled, oursDefault, oursSafe } from "./ours.mjs";
+import { oursControlled, oursDefault, oursFull, oursOutcomes, oursSafe } from "./ours.mjs";
 import { pgBoss } from "./pg-boss.mjs";
 import { rawDrain, rawNotify } from "./raw.mjs";
 
@@ -8,6 +8,8 @@ const all = [
   oursDefault,
   oursSafe,
   oursControlled,
+  oursOutcomes,
+  oursFull,
   graphileDefault,
   graphileTuned,
   pgBoss,

@@ -39,6 +39,17 @@ export const oursControlled = {
   }),
 };
 
+/** What is kept of finished jobs; only where a scenario asks for it. */
+const withHistory = (history, title) => ({
+  ...ours,
+  name: `ours-history-${history}`,
+  title,
+  isExtra: true,
+  settings: ({ concurrency }) => ({ concurrency, history }),
+});
+export const oursOutcomes = withHistory("outcomes", "Hathi, history of outcomes");
+export const oursFull = withHistory("full", "Hathi, full history");
+
 async function whyNot() {
   try {
     takeSnapshot();

@@ -6,13 +6,15 @@ import {
   lockUnusedQueues,
   lockUnusedTasks,
 } from "../db/statements/cleanup.ts";
+import { tidyControl } from "../db/statements/control.ts";
+import { tendHistory } from "../db/statements/history.ts";
 import { JobSpecError } from "../errors.ts";
 import { suggestion } from "../util/nearest.ts";
 import { collectNames } from "./collect-names.ts";
 import { findRegisteredWorkers, tasksOf } from "./list-workers.ts";
 
-/** Deletes names of tasks or queues without jobs, or permanently failed jobs. */
-export type CleanupTask = "GC_TASK_IDENTIFIERS" | "GC_JOB_QUEUES" | "DELETE_PERMAFAILED_JOBS";
+/** Deletes names of tasks or queues without jobs, permanently failed jobs, or history that has expired. */
+export type CleanupTask = "GC_TASK_IDENTIFIERS" | "GC_JOB_QUEUES" | "DELETE_PERMAFAILED_JOBS" | "DROP_EXPIRED_HISTORY";
 
 export interface CleanupOptions {
   /** What to clean up. Default: names of queues; also names of tasks if `taskIdentifiersToKeep` is given. */
@@ -36,7 +38,18 @@ const runs: Record<CleanupTask, (database: Database, options: CleanupOptions) =>
       lock: (tx, after, limit) => tx.run(lockUnusedQueues, { after, limit }),
       remove: (tx, ids) => tx.run(deleteUnusedQueues, { ids }),
     }),
+  DROP_EXPIRED_HISTORY: async (database) => {
+    await database.run(tidyControl, {});
+    for (let step = 0; step < maxPartitions; step++) {
+      // No days to make partitions for: it only drops, one partition at a time.
+      const [row] = await database.run(tendHistory, { days: [] });
+      if (!row?.may_be_more) return;
+    }
+  },
 };
+
+/** More than workers ever make: two for each day of a hundred years. */
+const maxPartitions = 80_000;
 
 /** Safe beside running workers. Names of tasks are collected only when asked for, and never those of workers that are alive. */
 export async function cleanup(database: Database, options: CleanupOptions = {}): Promise<void> {

@@ -11,6 +11,7 @@ import {
   findOrphans,
   listIndexes,
   listVacuumHolders,
+  readHistoryHealth,
   readServerFacts,
   readTableHealth,
 } from "../db/statements/diagnose.ts";
@@ -38,6 +39,9 @@ const neededIndexes = [
   "_hathi_jobs_by_task",
   "_hathi_jobs_by_queue",
 ];
+
+/** A worker that starts on an empty schema may settle some jobs before there are partitions. */
+const maxUnplaced = 100_000;
 
 const notInstalled = "is not installed here: run 'hathi migrate'.";
 
@@ -153,6 +157,21 @@ const checks: Record<string, Check> = {
       `${count(found.jobs)} jobs were cancelled more than 30 seconds ago and still run, in ${found.workers.join(", ")}. Their tasks ignore helpers.abortSignal, or ` +
         "their workers are Graphile Worker's, which cannot be told and obey no timeout or back-off either. These jobs do not run again.",
     );
+  },
+  history: async (db) => {
+    const [health] = await db.run(readHistoryHealth, { most: maxUnplaced + 1 });
+    const { partitions, bytes, expired, unplaced } = health!;
+    if (expired > 0)
+      return warning(
+        `${count(expired)} partitions of history have expired and are still there: a worker with the option 'history' drops them, or 'hathi cleanup drop-expired-history'.`,
+      );
+    if (unplaced > maxUnplaced)
+      return warning(
+        `More than ${count(maxUnplaced)} rows of history have no partition of their day, and will be deleted one by one. Workers make partitions for three days ahead, ` +
+          "if they may: see docs/least-privilege.md.",
+      );
+    if (partitions === 0 && unplaced === 0) return ok("No history is kept.");
+    return ok(`History takes ${Math.ceil(bytes / 2 ** 20)} MB in ${count(partitions)} partitions.`);
   },
   locks: async (db) => {
     const [old] = await db.run(countOldLocks, {});

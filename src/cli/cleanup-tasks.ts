@@ -15,6 +15,7 @@ const tasks: readonly { readonly task: CleanupTask; readonly name: string; reado
   },
   { task: "GC_TASK_IDENTIFIERS", name: "gc-task-identifiers", says: "Forgetting tasks without jobs" },
   { task: "GC_JOB_QUEUES", name: "gc-job-queues", says: "Forgetting queues without jobs" },
+  { task: "DROP_EXPIRED_HISTORY", name: "drop-expired-history", says: "Dropping history that has expired" },
 ];
 
 /** Names of tasks go only when that is asked for: nothing is gained by it while workers run. */

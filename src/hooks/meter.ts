@@ -23,6 +23,6 @@ export interface Meter {
   readonly hooks: LifecycleHooks;
   /** Takes a pool under observation; its events are handed to the handlers. */
   attach(pool: MeteredPool): EventHandlers;
-  /** Jobs were added through this library. */
-  added(task: string, count: number): void;
+  /** Jobs were added through this library in so much time, or none because of an error. */
+  added(task: string, count: number, durationMs?: number, error?: unknown): void;
 }

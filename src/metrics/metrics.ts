@@ -1,8 +1,10 @@
 import { vacuumPatienceSeconds } from "../db/describe-holder.ts";
+import type { EventHandlers } from "../emit.ts";
 import type { Meter, MeteredPool } from "../hooks/meter.ts";
 import { version } from "../version.ts";
 import { type Health, judgeLive, judgeReady } from "./health.ts";
 import { LoopDelay } from "./loop-delay.ts";
+import { OtelMeter } from "./otel-meter.ts";
 import { PoolMeter } from "./pool-meter.ts";
 import { PrometheusText } from "./prometheus-text.ts";
 import { Rollup } from "./rollup.ts";
@@ -16,6 +18,8 @@ export interface MetricsOptions {
   readonly vacuumWarningAfter?: number;
   /** Tasks that get series of their own; all others share the label `(other)`. 200 if left out. */
   readonly maxTasks?: number;
+  /** True: everything is also handed to OpenTelemetry's metrics, by way of the package `@opentelemetry/api`, which you install. */
+  readonly openTelemetry?: boolean;
 }
 
 /** Measures workers of this process; give it to `run` as the option `metrics`. */
@@ -31,17 +35,24 @@ export interface Metrics extends Meter {
 /** Makes metrics for the workers of a process; several may share one. */
 export function makeMetrics({
   maxTasks = 200,
+  openTelemetry = false,
   vacuumWarningAfter = vacuumPatienceSeconds * 1000,
 }: MetricsOptions = {}): Metrics {
   const tasks = new SeriesByTask(maxTasks);
   const loopDelay = new LoopDelay();
   let pools: PoolMeter[] = [];
   let recovered = 0;
+  const otel = openTelemetry
+    ? new OtelMeter({ pools: () => pools, rollups: () => latestBySchema(pools), loopDelay }, (task) =>
+        tasks.labelOf(task),
+      )
+    : undefined;
   const rollupOptions = { maxTasks, vacuumWarningSeconds: vacuumWarningAfter / 1000 };
   return {
     hooks: {
       workerRecovered: ({ jobsRecovered }) => {
         recovered += jobsRecovered;
+        otel?.recovered(jobsRecovered);
       },
       workerShutdown: async ({ workerId }) => {
         if (pools.every(({ hasEnded, isStopping }) => hasEnded || isStopping)) loopDelay.stop();
@@ -59,10 +70,16 @@ export function makeMetrics({
       // A successor takes the place of those that have ended.
       pools = [...pools.filter(({ hasEnded }) => !hasEnded), meter];
       loopDelay.start();
-      return meter.handlers;
+      return otel
+        ? both(
+            meter.handlers,
+            otel.handlersFor((job) => meter.waitMs(job)),
+          )
+        : meter.handlers;
     },
-    added: (task, count) => {
+    added: (task, count, durationMs, error) => {
       tasks.of(task).added += count;
+      otel?.added(task, count, durationMs, error);
     },
     prometheus: () => {
       const text = new PrometheusText();
@@ -74,6 +91,21 @@ export function makeMetrics({
     live: () => judgeLive(pools),
     ready: () => judgeReady(pools),
   };
+}
+
+/** Each event goes to the first, and then to the second. */
+function both(first: EventHandlers, second: EventHandlers): EventHandlers {
+  const merged: Record<string, (payload: never) => void> = { ...first };
+  for (const [name, handle] of Object.entries(second) as [string, (payload: never) => void][]) {
+    const before = merged[name];
+    merged[name] = before
+      ? (payload) => {
+          before(payload);
+          handle(payload);
+        }
+      : handle;
+  }
+  return merged as EventHandlers;
 }
 
 /** Several pools may work on one schema, whose figures must not be written twice. */

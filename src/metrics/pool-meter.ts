@@ -55,7 +55,7 @@ export class PoolMeter {
       this.settles.observe(durationMs);
       this.settleSizes.observe(count);
     },
-    "job:start": ({ job }) => this.#tasks.of(job.task_identifier).wait.observe(wallMs() - this.#aheadMs - dueMs(job)),
+    "job:start": ({ job }) => this.#tasks.of(job.task_identifier).wait.observe(this.waitMs(job)),
     "job:complete": ({ job, durationMs, outcome }) => {
       const series = this.#tasks.of(job.task_identifier);
       series.run.observe(durationMs);
@@ -73,6 +73,11 @@ export class PoolMeter {
       this.hasEnded = true;
     },
   };
+
+  /** How long a job that starts now has been due. */
+  waitMs(job: Job): number {
+    return Math.max(0, wallMs() - this.#aheadMs - dueMs(job));
+  }
 
   #stop(): void {
     this.isStopping = true;

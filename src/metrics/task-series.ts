@@ -39,6 +39,12 @@ export class SeriesByTask {
     return this.#last;
   }
 
+  /** The name under which a task is counted. */
+  labelOf(task: string): string {
+    this.of(task);
+    return this.#byTask.has(task) ? task : otherTasks;
+  }
+
   entries(): [string, TaskSeries][] {
     return [...this.#byTask];
   }

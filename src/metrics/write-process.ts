@@ -70,13 +70,13 @@ function writePools(text: PrometheusText, pools: readonly PoolMeter[]): void {
   text.gauge("hathi_pool_connections", "Database connections of this process.", gauges(connections));
 }
 
-function slots({ pool }: PoolMeter): Record<string, number> {
+export function slots({ pool }: PoolMeter): Record<string, number> {
   const workers = pool.workerPool()._workers;
   const busy = workers.filter((worker) => worker.getActiveJob() !== null).length;
   return { busy, free: workers.length - busy };
 }
 
-function connections({ pool: { pgPool } }: PoolMeter): Record<string, number> {
+export function connections({ pool: { pgPool } }: PoolMeter): Record<string, number> {
   if (!pgPool) return {};
   const { totalCount: total, idleCount: idle, waitingCount: waiting } = pgPool;
   return { busy: total - idle, idle, waiting };

@@ -1,6 +1,5 @@
-import { createRequire } from "node:module";
 import type * as OpenTelemetry from "@opentelemetry/api";
-import { ownUrl } from "../util/own-url.ts";
+import { requireOptional } from "../util/require-optional.ts";
 import { version } from "../version.ts";
 
 export type Api = typeof OpenTelemetry;
@@ -22,7 +21,7 @@ let known: { readonly provider: unknown; readonly tracing: Tracing } | undefined
 export function findTracing(): Tracing | undefined {
   // An application that does not trace need not load the package, which it may have for other reasons.
   if ((globalThis as Registered)[registry]?.trace === undefined) return undefined;
-  if (api === undefined) api = findApi();
+  if (api === undefined) api = requireOptional<Api>("@opentelemetry/api");
   if (api === null) return undefined;
   const provider = api.trace.getTracerProvider() as OpenTelemetry.ProxyTracerProvider;
   // Until an SDK is registered there is a proxy without anybody behind it.
@@ -33,13 +32,4 @@ export function findTracing(): Tracing | undefined {
   const tracing = { api, tracer: provider.getTracer("hathi", version) };
   known = { provider: behind, tracing };
   return tracing;
-}
-
-/** The application's own copy: it is an optional peer, so whether it is there is only known when we look. */
-function findApi(): Api | null {
-  try {
-    return createRequire(ownUrl)("@opentelemetry/api") as Api;
-  } catch {
-    return null;
-  }
 }

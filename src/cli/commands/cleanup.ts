@@ -6,13 +6,14 @@ import { withUtils } from "../with-utils.ts";
 
 export const cleanup = defineCommand({
   command: "cleanup [tasks..]",
-  describe: "Delete permanently failed jobs, and queues (or tasks) without jobs",
+  describe: "Delete permanently failed jobs, queues (or tasks) without jobs, or history that has expired",
   flags: { ...databaseFlags, ...yesFlag, ...jsonFlag },
   positionals: {
     tasks: {
       type: "string",
       array: true,
-      describe: "delete-permanently-failed-jobs, gc-job-queues, gc-task-identifiers; the first two if none is named",
+      describe:
+        "delete-permanently-failed-jobs, gc-job-queues, gc-task-identifiers, drop-expired-history; the first two if none is named",
     },
   },
   run(args, terminal) {

@@ -53,6 +53,38 @@ export const listIndexes = statement<{ schema: string }, IndexRow>({
     where namespace.nspname = $1::text`,
 });
 
+export interface HistoryHealthRow {
+  readonly partitions: number;
+  readonly bytes: number;
+  /** Partitions that should have been dropped more than a day ago. */
+  readonly expired: number;
+  /** Rows that have no partition of their own day; counted up to a limit. */
+  readonly unplaced: number;
+}
+
+/** How history is kept. */
+export const readHistoryHealth = statement<{ most: number }, HistoryHealthRow>({
+  name: "read_history_health",
+  values: ({ most }) => [most],
+  text: `
+    select count(*) filter (where part.relname::text ~ '_[0-9]{8}$')::int as partitions,
+      coalesce(sum(pg_total_relation_size(part.oid::regclass)), 0)::float8 as bytes,
+      count(*) filter (
+        where part.relname::text ~ '_[0-9]{8}$' and to_date(right(part.relname::text, 8), 'YYYYMMDD') < (now() at time zone 'utc')::date
+      )::int as expired,
+      (select count(*) from (select from graphile_worker._hathi_history_batches_rest limit $1::bigint) as few)::float8
+        + (select count(*) from (select from graphile_worker._hathi_history_attempts_rest limit $1::bigint) as few)::float8 as unplaced
+    from pg_inherits
+    join pg_class as part on part.oid = inhrelid
+    where inhparent in (
+      select typrelid
+      from pg_type
+      where oid in (
+        pg_typeof(null::graphile_worker._hathi_history_batches), pg_typeof(null::graphile_worker._hathi_history_attempts)
+      )
+    )`,
+});
+
 export interface TableHealthRow {
   readonly live: number;
   readonly dead: number;

@@ -7,6 +7,7 @@ import type { Lifecycle } from "../../hooks/lifecycle.ts";
 import type { Meter } from "../../hooks/meter.ts";
 import type { AddJobFunction, AddJobsFunction, Job, TaskName, TaskSpec } from "../../job.ts";
 import { traceAddJob, traceAddJobs } from "../../telemetry/trace-adds.ts";
+import { monotonicMs } from "../../util/timers.ts";
 
 interface NameAdders {
   readonly addJob: AddJobFunction;
@@ -32,18 +33,46 @@ export function makeSharedAdders(database: Pick<Database, "run">, { settings, li
 
 function counted({ addJob, addJobs }: NameAdders, meter: Meter | undefined): NameAdders {
   if (!meter) return { addJob, addJobs };
-  return {
-    addJob: async (...args) => {
-      const job = await addJob(...args);
-      if (!job.skipped) meter.added(job.task_identifier, 1);
-      return job;
-    },
-    addJobs: async (...args) => {
-      const jobs = await addJobs(...args);
-      for (const job of jobs) if (!job.skipped) meter.added(job.task_identifier, 1);
-      return jobs;
-    },
+  const timed = async <Added>(
+    add: () => Promise<Added>,
+    jobsOf: (added: Added) => readonly Job[],
+    tasks: readonly string[],
+  ): Promise<Added> => {
+    const startedAt = monotonicMs();
+    try {
+      const added = await add();
+      const names = jobsOf(added).flatMap((job) => (job.skipped ? [] : job.task_identifier));
+      for (const [task, count] of countEach(names)) meter.added(task, count, monotonicMs() - startedAt);
+      return added;
+    } catch (error) {
+      for (const task of new Set(tasks)) meter.added(task, 0, monotonicMs() - startedAt, error);
+      throw error;
+    }
   };
+  return {
+    addJob: (...args) =>
+      timed(
+        () => addJob(...args),
+        (job) => [job],
+        [String(args[0])],
+      ),
+    addJobs: (...args) =>
+      timed(
+        () => addJobs(...args),
+        (jobs) => jobs,
+        namesIn(args[0]),
+      ),
+  };
+}
+
+function countEach(names: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
+}
+
+function namesIn(specs: unknown): string[] {
+  return Array.isArray(specs) ? specs.map((spec) => String((spec as { identifier?: unknown } | null)?.identifier)) : [];
 }
 
 function throughHooks(adders: NameAdders, lifecycle: Lifecycle): NameAdders {
