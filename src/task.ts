@@ -1,5 +1,13 @@
 import type { PoolClient, QueryResult, QueryResultRow } from "pg";
-import type { AddAnyJobFunction, AddAnyJobsFunction, Job, PayloadOf, TaskName } from "./job.ts";
+import type {
+  AddAnyJobFunction,
+  AddAnyJobsFunction,
+  AddJobFunction,
+  AddJobsFunction,
+  Job,
+  PayloadOf,
+  TaskName,
+} from "./job.ts";
 import type { Logger } from "./logger.ts";
 import type { ProgressReport } from "./progress.ts";
 
@@ -29,8 +37,8 @@ export interface Helpers {
   /** Logs with the scope of the worker and job. */
   logger: Logger;
   withPgClient: WithPgClient & Partial<EnhancedWithPgClient>;
-  addJob: AddAnyJobFunction;
-  addJobs: AddAnyJobsFunction;
+  addJob: AddJobFunction;
+  addJobs: AddJobsFunction;
 }
 
 /** The worker that runs a job. */
@@ -85,6 +93,8 @@ export interface JobHelpers extends Helpers, WithContext {
 
 /** The second argument of a task. */
 export interface TaskHelpers extends JobHelpers {
+  addJob: AddAnyJobFunction;
+  addJobs: AddAnyJobsFunction;
   withPgClient: EnhancedWithPgClient;
   abortPromise: Promise<never>;
   abortGrace: number;

@@ -55,6 +55,8 @@ export interface QueueUtils
   /** One job with its payload and its attempts, wherever it is: waiting, running, or finished and kept in history. Null if nothing is known. */
   getJob(id: JobId): Promise<FoundJob | null>;
   readonly withPgClient: EnhancedWithPgClient;
+  readonly addJob: AddAnyJobFunction;
+  readonly addJobs: AddAnyJobsFunction;
   /** The schema that holds the jobs. */
   readonly schema: string;
   /** The same methods on your own transaction: they take effect when you commit, and never if you roll back. */

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { errorTitle } from "../error-text.ts";
 import { toError } from "../errors.ts";
 import type { Job } from "../job.ts";
 import { JobLostError } from "../job-errors.ts";
@@ -163,7 +164,7 @@ export class Pool implements WorkerPool {
   }
 
   #makeSlot(): Slot {
-    const slot = new Slot(this, this.#options.emit, this.#options.workerId);
+    const slot = new Slot(this, this.#options.emit, (stopping) => this.#beforeStop(stopping), this.#options.workerId);
     void slot.promise.then(() => this.#onSlotGone(slot));
     return slot;
   }
@@ -184,15 +185,25 @@ export class Pool implements WorkerPool {
     void slot.release();
   }
 
+  /** Plugins hear of it first. A hook that fails keeps no worker from stopping. */
+  async #beforeStop(slot: Slot): Promise<void> {
+    const { emit, hooks, logger } = this.#options;
+    const { dispatcher, intake } = this.#flow;
+    dispatcher.retire(slot);
+    if (!intake.hasStartedWorkers) return;
+    try {
+      await hooks.onWorkerStop(slot);
+    } catch (error) {
+      logger.error(`A 'stopWorker' hook of a plugin failed: ${errorTitle(error)}`, { error });
+      if (!this._active) emit("pool:gracefulShutdown:workerError", { pool: this, workerPool: this, error, job: null });
+    }
+  }
+
   /** One of our slots was released while the pool continues: a plugin may replace it, else the pool stops too. */
   #onSlotGone(slot: Slot): void {
     if (!this._active || !this.#slots.includes(slot)) return;
     const { emit, hooks, tasks, logger } = this.#options;
     const { dispatcher } = this.#flow;
-    dispatcher.retire(slot);
-    hooks.onWorkerStop(slot).catch((error: unknown) => {
-      logger.error(`A 'stopWorker' hook of a plugin failed: ${toError(error).message}`, { error });
-    });
     try {
       hooks.onWorkerExit(this, slot, () => {
         const successor = this.#makeSlot();

@@ -22,6 +22,20 @@ test("--once runs what is due on ./tasks, says so, and ends with 0", async () =>
   expect(await db.jobs()).toEqual([]);
 });
 
+test("--once frees a lock that is four hours old before it looks for jobs, and its queue's", async () => {
+  const db = await freshDatabase();
+  const { folder: cwd } = await project();
+  await db.query(`select graphile_worker.add_job('hello', '{"name":"Ada"}', queue_name => 'q')`);
+  for (const table of ["_private_jobs", "_private_job_queues"]) {
+    await db.query(
+      `update graphile_worker.${table} set locked_by = 'crashed', locked_at = now() - interval '241 minutes'`,
+    );
+  }
+  const end = await runProgram(["--once", "-c", db.url], { cwd });
+  expect(end).toMatchObject({ code: 0, stdout: expect.stringContaining("Hello Ada") });
+  expect(await db.jobs()).toEqual([]);
+});
+
 test("NO_LOG_SUCCESS hides successes, and GRAPHILE_LOGGER_DEBUG shows debug messages", async () => {
   const db = await freshDatabase();
   const { folder: cwd } = await project({

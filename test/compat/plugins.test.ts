@@ -91,6 +91,45 @@ bothWays(({ fresh, isOurs }) => {
     expect(stopped.toSorted()).toEqual(started.toSorted());
   });
 
+  test.each(["stop", "runOnce"] as const)(
+    "on %s a worker is released, its stopWorker hook runs, and then it stops",
+    async (how) => {
+      const db = await fresh();
+      const library = await loadLibrary(isOurs);
+      const { options } = observed(library);
+      const seen: { id: string; what: string }[] = [];
+      const events = new EventEmitter();
+      for (const what of ["worker:release", "worker:stop"]) {
+        events.on(what, ({ worker }) => seen.push({ id: worker.workerId, what }));
+      }
+      const preset = plugin({
+        hooks: {
+          startWorker: (_ctx, { worker }) => void seen.push({ id: worker.workerId, what: "startWorker" }),
+          stopWorker: async (_ctx, { worker, withPgClient }) => {
+            await withPgClient(async (client) => void (await client.query("select 1")));
+            seen.push({ id: worker.workerId, what: "stopWorker" });
+          },
+        },
+      });
+      const given = { ...options, preset, events: events as unknown as WorkerEvents, concurrency: 2 };
+      const all = { ...given, connectionString: db.url, taskList: { ok } };
+      await db.query("select graphile_worker.add_job('ok')");
+      if (how === "runOnce") await library.runOnce(all);
+      else {
+        const runner = await library.run(all);
+        await until(async () => (await db.query("select from graphile_worker._private_jobs")).length === 0);
+        await until(() => seen.length === 2);
+        await runner.stop();
+      }
+      const ids = [...new Set(seen.map(({ id }) => id))];
+      expect(ids).toHaveLength(2);
+      for (const id of ids) {
+        const whats = seen.filter((each) => each.id === id).map(({ what }) => what);
+        expect(whats).toEqual(["startWorker", "worker:release", "stopWorker", "worker:stop"]);
+      }
+    },
+  );
+
   test("migration and bootstrap hooks find the context in their event, too", async () => {
     const db = await fresh();
     await db.query("drop schema graphile_worker cascade");

@@ -9,7 +9,6 @@ import {
   defineBatchTask,
   defineTask,
   type Job,
-  type JobHelpers,
   type QueueUtils,
   type Runner,
   type RunnerOptions,
@@ -33,7 +32,7 @@ declare global {
 }
 
 declare const utils: QueueUtils;
-declare const helpers: JobHelpers;
+declare const helpers: TaskHelpers;
 declare const runner: Runner;
 
 /** Compiled, never called. */
@@ -146,7 +145,7 @@ test("names work as before, in calls, in wrappers and in declared functions", ()
     payload: Name extends keyof GraphileWorker.Tasks ? GraphileWorker.Tasks[Name] : unknown,
   ): Promise<Job> => helpers.addJob(name, payload);
   never(() => [declared, generic]);
-  expectTypeOf<Parameters<JobHelpers["addJob"]>[0]>().toExtend<string>();
+  expectTypeOf<Parameters<TaskHelpers["addJob"]>[0]>().toExtend<string>();
 });
 
 test("definitions are tasks, and stand in task lists with plain functions", () => {

@@ -12,15 +12,23 @@ export class Slot implements Worker {
   readonly workerPool: WorkerPool;
   readonly promise: Promise<void>;
   readonly #emit: Emit;
+  readonly #beforeStop: (slot: Slot) => Promise<void>;
   readonly #stopped = deferred();
   #run: JobRun | null = null;
   #isReleased = false;
   #isStopped = false;
 
-  constructor(workerPool: WorkerPool, emit: Emit, workerId = `worker-${randomBytes(9).toString("hex")}`) {
+  /** `beforeStop` is called once it takes no further job and runs none, and must not reject. */
+  constructor(
+    workerPool: WorkerPool,
+    emit: Emit,
+    beforeStop: (slot: Slot) => Promise<void>,
+    workerId = `worker-${randomBytes(9).toString("hex")}`,
+  ) {
     this.workerPool = workerPool;
     this.workerId = workerId;
     this.#emit = emit;
+    this.#beforeStop = beforeStop;
     this.promise = this.#stopped.promise;
   }
 
@@ -70,7 +78,9 @@ export class Slot implements Worker {
   #stop(): void {
     if (this.#isStopped) return;
     this.#isStopped = true;
-    this.#emit("worker:stop", { worker: this });
-    this.#stopped.resolve();
+    void this.#beforeStop(this).then(() => {
+      this.#emit("worker:stop", { worker: this });
+      this.#stopped.resolve();
+    });
   }
 }

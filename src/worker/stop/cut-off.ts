@@ -1,11 +1,9 @@
-import { errorTitle } from "../../error-text.ts";
 import { ShutdownError } from "../../errors.ts";
 import type { Job } from "../../job.ts";
 import { ShutdownAbortError } from "../../job-errors.ts";
 import { sleep } from "../../util/sleep.ts";
 import { clearTimeout, setTimeout } from "../../util/timers.ts";
 import type { Flow } from "../flow.ts";
-import type { PoolOptions } from "../pool-options.ts";
 
 /** How long a forceful shutdown tries to write what it decided. */
 const forcefulMs = 5_000;
@@ -57,15 +55,10 @@ export async function writeWhatIsLeft({ intake, writeBack, handOver, keeper, can
   if (writeBack.shortfall && !writeBack.fatal) throw writeBack.shortfall;
 }
 
-/** Tells plugins that the workers have stopped; a hook that fails or takes long must not keep a process that is to end. */
-export async function stopWorkers({ intake, slots }: Flow, { hooks, logger }: PoolOptions): Promise<void> {
-  if (!intake.hasStartedWorkers) return;
+/** Waits until plugins have heard that the workers stop; a hook that takes long must not keep a process that is to end. */
+export async function slotsStopped({ slots }: Flow): Promise<void> {
   const cancel = new AbortController();
-  const stops = slots.map((worker) =>
-    hooks.onWorkerStop(worker).catch((error: unknown) => {
-      logger.error(`A 'stopWorker' hook of a plugin failed: ${errorTitle(error)}`, { error });
-    }),
-  );
-  await Promise.race([Promise.all(stops), sleep(stopHookMs, cancel.signal)]);
+  const stopped = Promise.all(slots.map((slot) => slot.promise));
+  await Promise.race([stopped, sleep(stopHookMs, cancel.signal)]);
   cancel.abort();
 }

@@ -7,7 +7,7 @@ import { clearTimeout, setTimeout } from "../../util/timers.ts";
 import type { WorkerPool } from "../../worker.ts";
 import type { Flow } from "../flow.ts";
 import type { PoolOptions } from "../pool-options.ts";
-import { cutOff, stopWorkers, writeWhatIsLeft } from "./cut-off.ts";
+import { cutOff, slotsStopped, writeWhatIsLeft } from "./cut-off.ts";
 import { windDown } from "./wind-down.ts";
 
 const overtakenMessage = "forcefulShutdown was initiated whilst gracefulShutdown was still executing.";
@@ -114,13 +114,15 @@ export class Shutdown {
     emit("pool:forcefulShutdown", { pool: workerPool, workerPool, message });
     const error = new ShutdownError(message);
     const jobs = cutOff(flow, error, (job) => interceptors?.onForceFailed?.(job, error));
+    const stopped = slotsStopped(flow);
     try {
       await writeWhatIsLeft(flow);
+      await stopped;
       emit("pool:forcefulShutdown:complete", { pool: workerPool, workerPool });
     } catch (failure) {
       emit("pool:forcefulShutdown:error", { pool: workerPool, workerPool, error: failure });
+      await stopped;
     }
-    await stopWorkers(flow, this.#options);
     const names = jobs.map(({ id, task_identifier }) => `${id} (${task_identifier})`).join(", ");
     await this.#finish(
       jobs.length > 0

@@ -40,7 +40,7 @@ function stayedAway(ms: number): ShutdownError {
 }
 
 async function drain(flow: Flow, options: PoolOptions, onNothingRuns: () => void): Promise<void> {
-  const { intake, localQueue, dispatcher, slots, writeBack, handOver, keeper, cancels } = flow;
+  const { intake, localQueue, dispatcher, writeBack, handOver, keeper, cancels } = flow;
   intake.close();
   keeper.stopSweeping();
   await intake.ended();
@@ -51,7 +51,6 @@ async function drain(flow: Flow, options: PoolOptions, onNothingRuns: () => void
   await Promise.all([writeBack.settled(), keeper.stop(), cancels?.stop()]);
   await handOver?.stop();
   await writeBack.returnStrays();
-  if (intake.hasStartedWorkers) await Promise.all(slots.map((worker) => options.hooks.onWorkerStop(worker)));
   // The error that ended the pool is reported in any case.
   if (writeBack.shortfall && !writeBack.fatal) throw writeBack.shortfall;
 }

@@ -7,6 +7,7 @@ import { makeEmit } from "../../../src/emit.ts";
 import type { Job } from "../../../src/job.ts";
 import { runOnce } from "../../../src/runner/run.ts";
 import { runTaskListOnce } from "../../../src/runner/run-task-list.ts";
+import type { TaskList } from "../../../src/task.ts";
 import { sleep } from "../../../src/util/sleep.ts";
 import { LockKeeper } from "../../../src/worker/settle/lock-keeper.ts";
 import type { WorkerPool } from "../../../src/worker.ts";
@@ -218,17 +219,18 @@ test("locks of jobs that run for long are made young again, those of others are 
   expect(isYoung(queue)).toBe(true);
 });
 
-test("a run that ends when there is nothing to do frees old locks before it looks for jobs", async () => {
+test.each(["runOnce", "runTaskListOnce"])("%s frees old locks before it looks for jobs", async (how) => {
   const db = await freshDatabase();
   await addLocked(db);
   const ran: unknown[] = [];
   const { logger } = rememberingLogger();
-  await runOnce({
-    connectionString: db.url,
-    logger,
-    noHandleSignals: true,
-    taskList: { t: (_payload, { job }) => void ran.push(job.id) },
-  });
+  const taskList: TaskList = { t: (_payload, { job }) => void ran.push(job.id) };
+  if (how === "runOnce") await runOnce({ connectionString: db.url, logger, noHandleSignals: true, taskList });
+  else {
+    const client = await db.pool.connect();
+    await runTaskListOnce({ logger }, taskList, client).promise;
+    client.release();
+  }
   const [old, young] = ["1", "2"];
   expect(ran).toEqual([old]);
   expect(await db.jobs()).toMatchObject([{ id: young, locked_by: "pool-dead" }]);

@@ -114,6 +114,11 @@ export const utils: WorkerUtils = {
   cleanup: async () => undefined,
 };
 export const plainHelpers: Helpers = helpers;
+/* Functions that tests declare to have the original's types, and hand in. */
+const mockAddJob: AddJobFunction = async () => job;
+const mockAddJobs: AddJobsFunction = async () => [job];
+export const mockedHelpers: JobHelpers = { ...helpers, addJob: mockAddJob, addJobs: mockAddJobs };
+export const mockedUtils: WorkerUtils = { ...utils, addJob: mockAddJob, addJobs: mockAddJobs };
 
 /* Jobs. */
 export const isAvailable: boolean = job.is_available;
