@@ -85,7 +85,7 @@ export interface AddableTask {
 
 // ——— Overview —————————————————————————————————————————————————————————————————————————————————————————————————————————
 
-export const spans = ["15m", "1h", "6h", "1d", "7d", "30d"] as const;
+export const spans = ["15m", "1h", "3h", "1d", "3d", "30d"] as const;
 export type Span = (typeof spans)[number];
 
 /** GET api/overview?span=1h */
@@ -685,7 +685,7 @@ export interface BulkRun {
 /**
  * GET api/stream?topic=…&… with the query of the page: server-sent events. `event:` is the topic, `data:` the page's snapshot as JSON, sent when it has changed and
  * at most once a second; of an overview's or a task's series only the last points (merge by `at`); of jobs and history only the first page.
- * A comment comes every 15 seconds. `event: bye` asks to connect again.
+ * `event: ping` with `{}` comes at once and every 15 seconds, the first snapshot right after it. `event: bye` asks to connect again.
  */
 export interface StreamEvents {
   readonly overview: Overview;
