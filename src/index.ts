@@ -9,15 +9,26 @@ export type { CleanupOptions, CleanupTask } from "./admin/cleanup.ts";
 export type { CheckUp } from "./admin/doctor.ts";
 export type { JobExplanation } from "./admin/explain-job.ts";
 export type { JobAdmin } from "./admin/job-admin.ts";
+export type { JobFigures } from "./admin/job-figures.ts";
 export type { JobFilter, JobState } from "./admin/job-filter.ts";
 export type { JobInspector } from "./admin/job-inspector.ts";
 export type { ExplainedReason, OwnerLife, Reason } from "./admin/job-reason.ts";
 export type { JobStats, JobStatsOptions, StateCounts } from "./admin/job-stats.ts";
 export type { JobTimesOptions, Percentiles, TaskTimes } from "./admin/job-times.ts";
-export type { JobPage, ListedJob, PageOptions, ShownJob } from "./admin/list-jobs.ts";
+export type { JobTrends, JobTrendsOptions, TrendPoint } from "./admin/job-trends.ts";
+export type { JobPage, JobScan, ListedJob, PageOptions, ScanOptions, ShownJob } from "./admin/list-jobs.ts";
 export type { ListQueuesOptions, QueueStatus } from "./admin/list-queues.ts";
 export type { WorkerStatus } from "./admin/list-workers.ts";
 export type { RescheduleOptions } from "./admin/reschedule-options.ts";
+export type {
+  ActionFilter,
+  ActionLog,
+  ActionPage,
+  ActionPageOptions,
+  ActionReport,
+  LoggedAction,
+  NewAction,
+} from "./audit/action-log.ts";
 export type { AddBatchJobFunction } from "./client/add-batch-job.ts";
 export type { CallerTransaction, QueryFunction } from "./client/transaction/caller-transaction.ts";
 export type { LocalQueueOptions, RefetchDelayOptions } from "./config/local-queue-options.ts";

@@ -1,17 +1,23 @@
-/** What can be paused: the jobs of a task, those of a named queue, one worker, or everything. */
-export type PauseTarget =
-  | { readonly task: string; readonly queue?: never; readonly worker?: never; readonly all?: never }
-  | { readonly queue: string; readonly task?: never; readonly worker?: never; readonly all?: never }
-  /** Its id as `hathi workers` lists it, or its `workerId`. */
-  | { readonly worker: string; readonly task?: never; readonly queue?: never; readonly all?: never }
-  | { readonly all: true; readonly task?: never; readonly queue?: never; readonly worker?: never };
+export type PauseKind = "task" | "queue" | "worker" | "cron" | "all";
 
-export type PauseKind = "task" | "queue" | "worker" | "all";
+type Only<Kind extends PauseKind, Name> = { readonly [Key in Kind]: Name } & {
+  readonly [Key in Exclude<PauseKind, Kind>]?: never;
+};
+
+/** What can be paused: the jobs of a task, those of a named queue, one worker, an entry of the crontab, or everything. */
+export type PauseTarget =
+  | Only<"task", string>
+  | Only<"queue", string>
+  /** Its id as `hathi workers` lists it, or its `workerId`. */
+  | Only<"worker", string>
+  /** Its identifier as `hathi cron list` shows it. Runs that fall due meanwhile add no job. */
+  | Only<"cron", string>
+  | Only<"all", true>;
 
 /** One pause that is in force. */
 export interface Pause {
   readonly kind: PauseKind;
-  /** Of the task, queue or worker; null for `all`. */
+  /** Of the task, queue, worker or crontab entry; null for `all`. */
   readonly name: string | null;
   readonly pausedAt: Date;
   /** When it ends by itself; null if it has to be resumed. */
@@ -23,7 +29,8 @@ export interface Pause {
 
 /** `task 'mail'`, `everything`: for sentences. */
 export function nameOfPaused({ kind, name }: Pick<Pause, "kind" | "name">): string {
-  return kind === "all" ? "everything" : `${kind} '${name}'`;
+  if (kind === "all") return "everything";
+  return `${kind === "cron" ? "crontab entry" : kind} '${name}'`;
 }
 
 /** Describes a pause in one line: `task 'mail' until 2026-01-01T00:00:00.000Z, paused by ann at …: reason`. */

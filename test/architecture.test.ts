@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const source = join(root, "src");
 const files = readdirSync(source, { recursive: true, encoding: "utf8" })
-  .filter((file) => file.endsWith(".ts"))
+  .filter((file) => /\.tsx?$/.test(file))
   .map((file) => file.replaceAll("\\", "/"));
 
 const features = [
@@ -20,6 +20,7 @@ const features = [
   "tasks",
   "telemetry",
   "metrics",
+  "audit",
 ];
 const levelByFolder: Record<string, number> = {
   util: 0,
@@ -110,7 +111,7 @@ test("nothing is called utils, lib, common, manager or types", () => {
   const banned = new Set(["utils", "lib", "common", "manager", "types"]);
   const names = files.flatMap((file) =>
     file
-      .replace(/\.ts$/, "")
+      .replace(/\.tsx?$/, "")
       .split("/")
       .map((part) => [file, part] as const),
   );
@@ -123,7 +124,7 @@ test("every folder has its level in the rules", () => {
 });
 
 test("file names are kebab-case", () => {
-  expect(files.filter((file) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.ts$/.test(basename(file)))).toEqual([]);
+  expect(files.filter((file) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.tsx?$/.test(basename(file)))).toEqual([]);
 });
 
 /** The folder directly below src/; the vocabulary has none, and the public API stands for itself. */
@@ -139,7 +140,7 @@ function levelOf(file: string): number {
 }
 
 function isPackage(target: string): boolean {
-  return !target.endsWith(".ts");
+  return !/\.tsx?$/.test(target);
 }
 
 function importsOf(file: string): Import[] {

@@ -1,4 +1,5 @@
 import { JobSpecError } from "../errors.ts";
+import type { JobId } from "../job-checks.ts";
 import { suggestion } from "../util/nearest.ts";
 
 /** `running` is locked by a pool, `dead` has no attempt left, `scheduled` may not run yet, `waiting` could run now. */
@@ -19,6 +20,12 @@ export interface JobFilter {
   readonly since?: Date | undefined;
   /** A string in the payload, the key, the task's name or the last error; case does not matter. */
   readonly search?: string | undefined;
+  /** Added before this time. */
+  readonly until?: Date | undefined;
+  /** A `fingerprint` of `listErrors`: jobs whose last attempt failed like this, as far as history was kept. */
+  readonly error?: string | undefined;
+  /** Jobs with this id or a lower one. */
+  readonly upTo?: JobId | undefined;
 }
 
 /** What Graphile Worker, its Rust port and other queues call them. */

@@ -1,4 +1,5 @@
 import type { Database } from "../db/database.ts";
+import type { Statement } from "../db/statement.ts";
 import {
   countJobs as countJobsStatement,
   type JobFilterParams,
@@ -6,7 +7,10 @@ import {
   listJobIds,
   listJobs as listJobsStatement,
   type ShownJobRow,
+  type StretchRow,
   showJob,
+  stretchDown,
+  stretchUp,
 } from "../db/statements/inspect.ts";
 import { JobSpecError } from "../errors.ts";
 import { checkInteger, checkJobId, type JobId } from "../job-checks.ts";
@@ -31,6 +35,8 @@ export interface PageOptions {
   readonly limit?: number | undefined;
   /** The `next` of the previous page: the id of its last job. */
   readonly after?: JobId | null | undefined;
+  /** Look at this many jobs at most, however many match: the page may be short, or empty, and still have a `next`. */
+  readonly lookAt?: number | undefined;
 }
 
 export interface JobPage {
@@ -40,18 +46,67 @@ export interface JobPage {
   readonly next: string | null;
 }
 
+export interface ScanOptions {
+  /** The `next` of the scan before. */
+  readonly after?: JobId | null | undefined;
+  /** Jobs to look at, from 1 to 1,000,000; 10,000 if left out. */
+  readonly lookAt?: number | undefined;
+}
+
+export interface JobScan {
+  /** The ids of those that match, oldest first. */
+  readonly ids: readonly string[];
+  /** Pass it as `after` to go on; null at the end. */
+  readonly next: string | null;
+}
+
 /** One page of the jobs that match, newest first, at a cost that does not grow with the number of the page. */
 export async function listJobs(
   db: Database,
   filter: JobFilter = {},
-  { limit = 50, after }: PageOptions = {},
+  { limit = 50, after, lookAt }: PageOptions = {},
 ): Promise<JobPage> {
   const size = checkInteger("limit", limit, 1, 1000);
-  const before = after === undefined || after === null ? null : checkJobId(after);
-  const rows = await db.run(listJobsStatement[stateOf(filter)], { ...paramsOf(filter), before, limit: size + 1 });
+  const params = paramsOf(filter);
+  const upTo = least(params.upTo, after === undefined || after === null ? null : BigInt(checkJobId(after)) - 1n);
+  const stretch = lookAt === undefined ? undefined : await stretchOf(db, stretchDown, { upTo }, lookAt);
+  const from = stretch?.end ?? params.from;
+  const rows = await db.run(listJobsStatement[stateOf(filter)], { ...params, upTo, from, limit: size + 1 });
   const pauses = await readPauses(db);
   const jobs = rows.slice(0, size).map((row) => toListed(row, pauses));
-  return { jobs, next: rows.length > size ? (jobs.at(-1)?.id ?? null) : null };
+  return { jobs, next: rows.length > size ? jobs.at(-1)!.id : (stretch?.end ?? null) };
+}
+
+/** Looks at a bounded number of jobs from the oldest on, and says which of them match. */
+export async function scanJobs(
+  db: Pick<Database, "run">,
+  filter: JobFilter,
+  { after, lookAt = 10_000 }: ScanOptions = {},
+): Promise<JobScan> {
+  const params = paramsOf(filter);
+  const from = after === undefined || after === null ? null : String(BigInt(checkJobId(after)) + 1n);
+  const stretch = await stretchOf(db, stretchUp, { from }, lookAt);
+  const upTo = least(params.upTo, stretch?.end ? BigInt(stretch.end) : null);
+  const rows = await db.run(listJobIds[stateOf(filter)], { ...params, from, upTo, limit: lookAt });
+  const isOver = !stretch?.end || (params.upTo !== null && BigInt(stretch.end) >= BigInt(params.upTo));
+  return { ids: rows.map(({ id }) => id), next: isOver ? null : stretch.end };
+}
+
+/** Undefined if it reaches the end of the table. */
+async function stretchOf<Params extends object>(
+  db: Pick<Database, "run">,
+  statement: Statement<Params & { limit: number }, StretchRow>,
+  params: Params,
+  lookAt: number,
+): Promise<StretchRow | undefined> {
+  const limit = checkInteger("lookAt", lookAt, 1, 1_000_000);
+  const [stretch] = await db.run(statement, { ...params, limit });
+  return stretch && stretch.jobs >= limit ? stretch : undefined;
+}
+
+function least(a: string | null, b: bigint | null): string | null {
+  if (b === null) return a;
+  return a === null || BigInt(a) > b ? String(b) : a;
 }
 
 /** One job with its payload, or null if there is none with this id. */
@@ -73,7 +128,8 @@ export async function* eachJobId(
   batchSize: number,
 ): AsyncGenerator<string[]> {
   for (let after = "0"; ; ) {
-    const rows = await db.run(listJobIds[stateOf(filter)], { ...paramsOf(filter), after, limit: batchSize });
+    const from = String(BigInt(after) + 1n);
+    const rows = await db.run(listJobIds[stateOf(filter)], { ...paramsOf(filter), from, limit: batchSize });
     const last = rows.at(-1);
     if (!last) return;
     yield rows.map(({ id }) => id);
@@ -99,13 +155,19 @@ function stateOf({ state }: JobFilter): JobState | "all" {
   return state === undefined ? "all" : checkState(state);
 }
 
-function paramsOf({ task, queue, key, since, search }: JobFilter): JobFilterParams {
-  if (since && Number.isNaN(since.getTime())) throw new JobSpecError("'since' must be a valid date.");
+function paramsOf({ task, queue, key, since, until, search, error, upTo }: JobFilter): JobFilterParams {
+  for (const [name, date] of Object.entries({ since, until })) {
+    if (date && Number.isNaN(date.getTime())) throw new JobSpecError(`'${name}' must be a valid date.`);
+  }
   return {
     task: task ?? null,
     queue: queue ?? null,
     key: key ?? null,
     since: since ?? null,
     search: search ?? null,
+    before: until ?? null,
+    error: error ?? null,
+    from: null,
+    upTo: upTo === undefined ? null : checkJobId(upTo),
   };
 }

@@ -13,11 +13,16 @@ export interface ListQueuesOptions {
   readonly limit?: number | undefined;
   /** A part of the name. */
   readonly search?: string | undefined;
+  /** Count this many jobs at most, in the order in which they are claimed. Default: all. */
+  readonly lookAt?: number | undefined;
 }
 
 /** Named queues that are paused, held by a running job or have jobs waiting, fullest first. */
-export async function listQueues(db: Database, { limit = 50, search }: ListQueuesOptions = {}): Promise<QueueStatus[]> {
-  const rows = await db.run(listQueuesStatement, { limit, search: search ?? null });
+export async function listQueues(
+  db: Database,
+  { limit = 50, search, lookAt }: ListQueuesOptions = {},
+): Promise<QueueStatus[]> {
+  const rows = await db.run(listQueuesStatement, { limit, search: search ?? null, lookAt: lookAt ?? null });
   const pauses = (await readPauses(db)).filter(({ kind }) => kind === "queue");
   return rows.map((row) => ({ ...row, pause: pauses.find(({ name }) => name === row.queue_name) ?? null }));
 }

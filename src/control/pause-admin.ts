@@ -45,7 +45,7 @@ export function makePauseAdmin(
   };
 }
 
-const kinds: readonly PauseKind[] = ["task", "queue", "worker", "all"];
+const kinds: readonly PauseKind[] = ["task", "queue", "worker", "cron", "all"];
 const optionNames = ["until", "reason", "by"];
 
 function checkTarget(target: PauseTarget): { kind: PauseKind; name: string | null } {
@@ -54,7 +54,7 @@ function checkTarget(target: PauseTarget): { kind: PauseKind; name: string | nul
   const isKnown = given.length === 1 && (kinds as readonly unknown[]).includes(kind);
   if (!isKnown || (kind === "all" ? name !== true : typeof name !== "string" || name === "")) {
     throw new JobSpecError(
-      `Name one thing to pause or resume, such as { task: "mail" }, { queue: "q" }, { worker: "pool-…" } or { all: true }; got ${inspect(target)}.`,
+      `Name one thing to pause or resume, such as { task: "mail" }, { queue: "q" }, { worker: "pool-…" }, { cron: "nightly" } or { all: true }; got ${inspect(target)}.`,
     );
   }
   return { kind: kind as PauseKind, name: kind === "all" ? null : (name as string) };

@@ -25,6 +25,8 @@ export interface Database {
 export interface DatabaseOptions {
   readonly schema: string;
   readonly preparedStatements: boolean;
+  /** No statement may take longer: then the server is asked to stop it, and it fails. */
+  readonly statementTimeoutMs?: number | undefined;
   /** Told once, when prepared statements were switched off because a pooler breaks them. */
   readonly onPreparedStatementsBroken?: () => void;
   /** Told that a connection was closed because it was in a transaction, and which task left it so, if that is known. */
@@ -188,7 +190,8 @@ function makeDatabase(
   ): Promise<Row[]> => {
     const { text, name } = prepare(statement);
     const values = statement.values(params);
-    const limits = { query_timeout: statement.patienceMs, transferMs: statement.transferMs?.(params) ?? 0, signal };
+    const patienceMs = options.statementTimeoutMs ?? statement.patienceMs;
+    const limits = { query_timeout: patienceMs, transferMs: statement.transferMs?.(params) ?? 0, signal };
     if (preparedStatements && prepared.has()) {
       try {
         const { rows } = await send({ name, text, values, ...limits });

@@ -53,11 +53,20 @@ export interface HistoryPage {
 }
 
 /** Failures that are the same: of one task, one class of error and one place in the code. */
-export interface ErrorGroup extends ErrorGroupRow {}
+export interface ErrorGroup extends Omit<ErrorGroupRow, "trend"> {
+  /** Failures in each step from `since` until now; empty without `steps`. */
+  readonly trend: readonly number[];
+}
 
 export interface ListErrorsOptions {
   readonly task?: string | undefined;
+  /** One group only. */
+  readonly fingerprint?: string | undefined;
   readonly since?: Date | undefined;
+  /** Group this many of the latest failures at most, so that the answer comes quickly however many there are. Default: all. */
+  readonly lookAt?: number | undefined;
+  /** Into how many steps to divide the time since `since`, for `trend`; from 1 to 100. */
+  readonly steps?: number | undefined;
   /** From 1 to 1000, 50 if left out. */
   readonly limit?: number | undefined;
 }
@@ -87,12 +96,21 @@ export function makeHistoryReader(database: Pick<Database, "run">): HistoryReade
       const rows = await database.run(findHistory, { ids: [checkJobId(id)] });
       return rows.map(toEntry);
     },
-    listErrors: ({ task, since, limit = 50 } = {}) =>
-      database.run(listErrorGroups, {
+    async listErrors({ task, fingerprint, since, limit = 50, lookAt, steps } = {}) {
+      if (steps !== undefined && !since) throw new JobSpecError("'steps' needs 'since'.");
+      const groups = await database.run(listErrorGroups, {
         task: task ?? null,
+        fingerprint: fingerprint ?? null,
         since: checkDate("since", since),
         limit: checkInteger("limit", limit, 1, 1000),
-      }),
+        lookAt: lookAt === undefined ? null : checkInteger("lookAt", lookAt, 1, 1_000_000),
+        steps: steps === undefined ? null : checkInteger("steps", steps, 1, 100),
+      });
+      return groups.map(({ trend, ...group }) => ({
+        ...group,
+        trend: Array.from({ length: steps ?? 0 }, (_, step) => trend?.[step + 1] ?? 0),
+      }));
+    },
   };
 }
 

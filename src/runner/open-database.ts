@@ -8,7 +8,10 @@ export interface OpenDatabase extends HeldPool {
 }
 
 /** Opens the database that the options name; `release` closes what was opened for it. */
-export function openDatabase(compiled: CompiledSharedOptions<SharedOptions>): OpenDatabase {
+export function openDatabase(
+  compiled: CompiledSharedOptions<SharedOptions>,
+  limits: Pick<DatabaseOptions, "statementTimeoutMs"> = {},
+): OpenDatabase {
   const { settings, safeLogger: logger, _rawOptions } = compiled;
   const held = holdPool({
     pgPool: _rawOptions.pgPool,
@@ -17,7 +20,7 @@ export function openDatabase(compiled: CompiledSharedOptions<SharedOptions>): Op
     concurrency: settings.concurrentJobs,
     logger,
   });
-  const database = poolDatabase(held.pool, databaseOptions(compiled));
+  const database = poolDatabase(held.pool, { ...databaseOptions(compiled), ...limits });
   return { ...held, database };
 }
 

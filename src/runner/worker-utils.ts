@@ -4,6 +4,7 @@ import { type JobAdmin, makeJobAdmin } from "../admin/job-admin.ts";
 import type { JobFilter } from "../admin/job-filter.ts";
 import { type JobInspector, makeJobInspector } from "../admin/job-inspector.ts";
 import { eachJobId, getJob } from "../admin/list-jobs.ts";
+import { type ActionLog, makeActionLog } from "../audit/action-log.ts";
 import { type AddBatchJobFunction, makeAddBatchJob } from "../client/add-batch-job.ts";
 import type { CallerTransaction } from "../client/transaction/caller-transaction.ts";
 import { type Executor, executorFor } from "../client/transaction/executor-for.ts";
@@ -51,6 +52,7 @@ export interface QueueUtils
     HistoryReader,
     JobWaiter,
     PauseAdmin,
+    ActionLog,
     WorkerSweeper {
   /** One job with its payload and its attempts, wherever it is: waiting, running, or finished and kept in history. Null if nothing is known. */
   getJob(id: JobId): Promise<FoundJob | null>;
@@ -77,16 +79,18 @@ export interface QueueUtils
 export interface MakeWorkerUtilsOptions {
   /** False leaves the schema as it is, for code that only reads. */
   readonly migrate?: boolean | undefined;
+  /** Milliseconds after which a statement is stopped and fails, for pages that must not wait; no limit, if left out. Migrations take their time. */
+  readonly statementTimeout?: number | undefined;
 }
 
 /** Connects to the database, brings its schema up to date, and returns the functions that add and manage jobs. */
 export async function makeWorkerUtils(
   options: WorkerUtilsOptions,
-  { migrate = true }: MakeWorkerUtilsOptions = {},
+  { migrate = true, statementTimeout }: MakeWorkerUtilsOptions = {},
 ): Promise<QueueUtils> {
   const compiled = compileSharedOptions(options, { label: "WorkerUtils" });
   const { settings, ctx, logger, safeLogger } = compiled;
-  const { database, pool, isOurs, release: close } = openDatabase(compiled);
+  const { database, pool, isOurs, release: close } = openDatabase(compiled, { statementTimeoutMs: statementTimeout });
   try {
     if (migrate) await migrateSchema(database, ctx);
   } catch (error) {
@@ -121,6 +125,7 @@ export async function makeWorkerUtils(
     ...makeJobWaiter(watch, addJob),
     getJob: makeFindJob(database, (id) => getJob(database, id), history),
     ...makePauseAdmin(database, settings),
+    ...makeActionLog(database),
     ...makeWorkerSweeper(compiled, database),
     addJob,
     addJobs: adds.track(adders.addJobs) as AddAnyJobsFunction,

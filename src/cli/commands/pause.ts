@@ -12,12 +12,13 @@ const targetFlags = {
   task: { alias: "identifier", type: "string", requiresArg: true, describe: "A task's identifier" },
   queue: { type: "string", requiresArg: true, describe: "A queue's name, which need not exist yet" },
   worker: { type: "string", requiresArg: true, describe: "A worker's id, as 'hathi workers' lists it" },
+  cron: { type: "string", requiresArg: true, describe: "A crontab entry, as 'hathi cron list' shows it" },
   all: { type: "boolean", default: false, describe: "Everything in the schema" },
 } as const;
 
 export const pause = defineCommand({
   command: "pause",
-  describe: "Stop starting jobs of a task, a queue or a worker, or all; running jobs finish",
+  describe: "Stop starting jobs of a task, a queue, a worker or a crontab entry, or all; running jobs finish",
   flags: {
     ...databaseFlags,
     ...targetFlags,
@@ -82,17 +83,19 @@ interface TargetArgs {
   readonly task?: string | undefined;
   readonly queue?: string | undefined;
   readonly worker?: string | undefined;
+  readonly cron?: string | undefined;
   readonly all: boolean;
 }
 
-function targetOf({ task, queue, worker, all }: TargetArgs): PauseTarget {
+function targetOf({ task, queue, worker, cron, all }: TargetArgs): PauseTarget {
   const targets: PauseTarget[] = [
     ...(task === undefined ? [] : [{ task }]),
     ...(queue === undefined ? [] : [{ queue }]),
     ...(worker === undefined ? [] : [{ worker }]),
+    ...(cron === undefined ? [] : [{ cron }]),
     ...(all ? [{ all } as const] : []),
   ];
   const [target] = targets;
-  if (!target || targets.length > 1) throw new UsageError("Give one of --task, --queue, --worker or --all.");
+  if (!target || targets.length > 1) throw new UsageError("Give one of --task, --queue, --worker, --cron or --all.");
   return target;
 }

@@ -225,26 +225,63 @@ export interface ErrorGroupRow {
   /** The latest of them. */
   readonly example_id: string;
   readonly example_error: string;
+  /** Failures by step, from 1 on; null without steps. */
+  readonly trend: { readonly [step: string]: number } | null;
 }
 
+export interface ErrorGroupsParams {
+  readonly task: string | null;
+  readonly fingerprint: string | null;
+  readonly since: Date | null;
+  readonly limit: number;
+  /** Of the latest failures, only so many are grouped. */
+  readonly lookAt: number | null;
+  /** Steps from `since` until now. */
+  readonly steps: number | null;
+}
+
+const latestFailures = (outcome: string): string => `(
+        select attempt.fingerprint, attempt.job_id, attempt.settled_at
+        from graphile_worker._hathi_history_attempts as attempt
+        where attempt.outcome = '${outcome}' and attempt.fingerprint is not null
+          and ($1::text is null or attempt.task_identifier = $1::text)
+          and ($2::text is null or attempt.fingerprint = $2::text)
+          and ($3::timestamptz is null or attempt.settled_at >= $3::timestamptz)
+        order by attempt.settled_at desc
+        limit $5::bigint
+      )`;
+
 /** Failures that are kept, by what makes them the same; the latest first. */
-export const listErrorGroups = statement<{ task: string | null; since: Date | null; limit: number }, ErrorGroupRow>({
+export const listErrorGroups = statement<ErrorGroupsParams, ErrorGroupRow>({
   name: "list_error_groups",
-  values: ({ task, since, limit }) => [task, since, limit],
+  values: ({ task, fingerprint, since, limit, lookAt, steps }) => [task, fingerprint, since, limit, lookAt, steps],
   text: `
-    with groups as materialized (
-      select attempt.fingerprint, count(*)::float8 as count, pg_catalog.count(distinct attempt.job_id)::float8 as jobs,
-        min(attempt.settled_at) as first_at, max(attempt.settled_at) as last_at
-      from graphile_worker._hathi_history_attempts as attempt
-      where attempt.fingerprint is not null
-        and ($1::text is null or attempt.task_identifier = $1::text)
-        and ($2::timestamptz is null or attempt.settled_at >= $2::timestamptz)
-      group by attempt.fingerprint
+    with looked as materialized (
+      select found.fingerprint, found.job_id, found.settled_at
+      from (${latestFailures("failed")} union all ${latestFailures("permanentlyFailed")}) as found
+      order by found.settled_at desc
+      limit $5::bigint
+    ), groups as materialized (
+      select looked.fingerprint, count(*)::float8 as count, pg_catalog.count(distinct looked.job_id)::float8 as jobs,
+        min(looked.settled_at) as first_at, max(looked.settled_at) as last_at
+      from looked
+      group by looked.fingerprint
       order by last_at desc
-      limit $3::integer
+      limit $4::integer
+    ), stepped as (
+      select looked.fingerprint, count(*) as count, least($6::integer, width_bucket(
+        extract(epoch from looked.settled_at)::float8, extract(epoch from $3::timestamptz)::float8,
+        extract(epoch from now())::float8 + 0.001::float8, $6::integer)) as step
+      from looked
+      where $6::integer is not null
+      group by looked.fingerprint, step
+    ), trends as (
+      select stepped.fingerprint, pg_catalog.jsonb_object_agg(stepped.step, stepped.count) as trend
+      from stepped
+      group by stepped.fingerprint
     )
     select groups.fingerprint, example.task_identifier, example.error_class, groups.count, groups.jobs, groups.first_at, groups.last_at,
-      example.job_id::text as example_id, example.error as example_error
+      example.job_id::text as example_id, example.error as example_error, trends.trend
     from groups
     cross join lateral (
       select attempt.job_id, attempt.task_identifier, attempt.error_class, attempt.error
@@ -252,5 +289,6 @@ export const listErrorGroups = statement<{ task: string | null; since: Date | nu
       where attempt.fingerprint = groups.fingerprint and attempt.settled_at = groups.last_at
       limit 1
     ) as example
+    left join trends on trends.fingerprint = groups.fingerprint
     order by groups.last_at desc`,
 });

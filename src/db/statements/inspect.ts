@@ -39,6 +39,11 @@ export interface JobFilterParams {
   readonly key: string | null;
   readonly since: Date | null;
   readonly search: string | null;
+  readonly before: Date | null;
+  readonly error: string | null;
+  /** Ids from and up to these. */
+  readonly from: string | null;
+  readonly upTo: string | null;
 }
 
 type State = keyof typeof conditionByState;
@@ -60,15 +65,27 @@ const matching = (state: State): string => `
       or position(lower($5::text) in lower(job.key)) > 0
       or position(lower($5::text) in lower(job.last_error)) > 0
       or job.task_id = any (array(
-        select id from graphile_worker._private_tasks where position(lower($5::text) in lower(identifier)) > 0)))`;
+        select id from graphile_worker._private_tasks where position(lower($5::text) in lower(identifier)) > 0)))
+    and ($6::timestamptz is null or job.created_at < $6::timestamptz)
+    and ($7::text is null or (job.last_error is not null and exists (
+      select from graphile_worker._hathi_history_attempts as attempt
+      where attempt.job_id = job.id and attempt.attempt = job.attempts and attempt.fingerprint = $7::text)))
+    and job.id between $8::bigint and $9::bigint`;
 
-const filterValues = ({ task, queue, key, since, search }: JobFilterParams): unknown[] => [
-  task,
-  queue,
-  key,
-  since,
-  search,
+const filterValues = (filter: JobFilterParams): unknown[] => [
+  filter.task,
+  filter.queue,
+  filter.key,
+  filter.since,
+  filter.search,
+  filter.before,
+  filter.error,
+  filter.from ?? "0",
+  filter.upTo ?? largestId,
 ];
+
+/** Bounds are always there, so that every plan walks between them. */
+const largestId = String(2n ** 63n - 1n);
 
 /** One statement for each state, since each has its own best plan. */
 function forEachState<Params, Row>(
@@ -80,15 +97,14 @@ function forEachState<Params, Row>(
 
 /** One page of jobs, newest first. */
 export const listJobs = forEachState((state) =>
-  statement<JobFilterParams & { before: string | null; limit: number }, ListedJobRow>({
+  statement<JobFilterParams & { limit: number }, ListedJobRow>({
     name: `list_jobs_${state}`,
-    values: ({ before, limit, ...filter }) => [...filterValues(filter), before, limit],
+    values: ({ limit, ...filter }) => [...filterValues(filter), limit],
     text: `
       with page as materialized (
         select job.id ${matching(state)}
-          and ($6::bigint is null or job.id < $6::bigint)
         order by job.id desc
-        limit $7
+        limit $10
       )
       select
         job.id, ${stateOfJob} as state, task.identifier as task_identifier, queue.queue_name,
@@ -102,16 +118,50 @@ export const listJobs = forEachState((state) =>
   }),
 );
 
-/** The ids of jobs that match, oldest first, from behind an id on. */
+/** How far a walk over so many jobs goes, whether they match or not. */
+export interface StretchRow {
+  /** The last id that belongs to it; null if there is no job at all. */
+  readonly end: string | null;
+  readonly jobs: number;
+}
+
+/** From an id downwards. */
+export const stretchDown = statement<{ upTo: string | null; limit: number }, StretchRow>({
+  name: "stretch_down",
+  values: ({ upTo, limit }) => [upTo ?? largestId, limit],
+  text: `
+    select min(walked.id)::text as end, count(*)::float8 as jobs
+    from (
+      select job.id from graphile_worker._private_jobs as job
+      where job.id <= $1::bigint
+      order by job.id desc
+      limit $2::bigint
+    ) as walked`,
+});
+
+/** From an id upwards. */
+export const stretchUp = statement<{ from: string | null; limit: number }, StretchRow>({
+  name: "stretch_up",
+  values: ({ from, limit }) => [from ?? "0", limit],
+  text: `
+    select max(walked.id)::text as end, count(*)::float8 as jobs
+    from (
+      select job.id from graphile_worker._private_jobs as job
+      where job.id >= $1::bigint
+      order by job.id
+      limit $2::bigint
+    ) as walked`,
+});
+
+/** The ids of jobs that match, oldest first. */
 export const listJobIds = forEachState((state) =>
-  statement<JobFilterParams & { after: string; limit: number }, { readonly id: string }>({
+  statement<JobFilterParams & { limit: number }, { readonly id: string }>({
     name: `list_job_ids_${state}`,
-    values: ({ after, limit, ...filter }) => [...filterValues(filter), after, limit],
+    values: ({ limit, ...filter }) => [...filterValues(filter), limit],
     text: `
       select job.id ${matching(state)}
-        and job.id > $6::bigint
       order by job.id
-      limit $7::bigint`,
+      limit $10::bigint`,
   }),
 );
 
@@ -154,20 +204,26 @@ export interface QueueRow {
 
 /**
  * Queues that are held or have jobs waiting, fullest first. Waiting jobs are counted in the index of queued jobs alone;
- * dead ones are not in it, and a queue with nothing but those is left out.
+ * dead ones are not in it, and a queue with nothing but those is left out. With `lookAt`, only so many jobs are counted, in the order in which
+ * they are claimed.
  */
-export const listQueues = statement<{ limit: number; search: string | null }, QueueRow>({
+export const listQueues = statement<{ limit: number; search: string | null; lookAt: number | null }, QueueRow>({
   name: "list_queues",
-  values: ({ limit, search }) => [limit, search],
+  values: ({ limit, search, lookAt }) => [limit, search, lookAt],
   text: `
     with counts as materialized (
-      select job_queue_id,
-        count(*) filter (where run_at <= now())::float8 as waiting,
-        count(*) filter (where run_at > now())::float8 as scheduled,
-        min(run_at) as next_run_at
-      from graphile_worker._private_jobs
-      where is_available and job_queue_id is not null
-      group by job_queue_id
+      select queued.job_queue_id,
+        count(*) filter (where queued.run_at <= now())::float8 as waiting,
+        count(*) filter (where queued.run_at > now())::float8 as scheduled,
+        min(queued.run_at) as next_run_at
+      from (
+        select job.job_queue_id, job.run_at
+        from graphile_worker._private_jobs as job
+        where job.is_available and job.job_queue_id is not null
+        order by job.priority, job.run_at, job.id
+        limit $3::bigint
+      ) as queued
+      group by queued.job_queue_id
     )
     select queue.queue_name, coalesce(counts.waiting, 0) as waiting, coalesce(counts.scheduled, 0) as scheduled,
       counts.next_run_at, nullif(queue.locked_at, 'infinity') as locked_at,

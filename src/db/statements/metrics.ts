@@ -112,3 +112,69 @@ export const readTimes = statement<{ seconds: number }, CountedTimes>({
     group by bins.task, bins.waits, bins.runs
     order by bins.task`,
 });
+
+export interface StepParams {
+  readonly seconds: number;
+  readonly stepSeconds: number;
+  readonly task: string | null;
+}
+
+/** Times that were recorded for no more than a step, with the step that they belong to. Whole steps: the first one begins before the span does. */
+const recentSteps = `
+  with recent as (
+    select pg_catalog.to_timestamp(floor(extract(epoch from times.starts_at)::float8 / $2::float8) * $2::float8) as at,
+      times.task, times.waits, times.runs, times.succeeded, times.failed
+    from graphile_worker._hathi_job_times as times
+    where times.period = any (case when $2::float8 >= 86400::float8 then '{minute,hour,day}' when $2::float8 >= 3600::float8 then '{minute,hour}' else '{minute}' end::text[])
+      and times.starts_at >= pg_catalog.to_timestamp(floor((extract(epoch from now())::float8 - $1::float8) / $2::float8) * $2::float8)
+      and ($3::text is null or times.task = $3::text)
+  )`;
+
+const stepValues = ({ seconds, stepSeconds, task }: StepParams): unknown[] => [seconds, stepSeconds, task];
+
+export const readTimesByStep = statement<
+  StepParams,
+  Pick<CountedTimes, "waits" | "runs" | "succeeded" | "failed"> & { readonly at: Date }
+>({
+  name: "read_times_by_step",
+  patienceMs: shortPatienceMs,
+  values: stepValues,
+  text: `
+    ${recentSteps}, summed as (
+      select recent.at, bin.n, sum(bin.waits) as waits, sum(bin.runs) as runs
+      from recent
+      cross join lateral rows from (
+        pg_catalog.unnest(recent.waits), pg_catalog.unnest(recent.runs)
+      ) with ordinality as bin (waits, runs, n)
+      group by recent.at, bin.n
+    ), bins as (
+      select summed.at,
+        pg_catalog.array_agg(coalesce(summed.waits, 0)::float8 order by summed.n) as waits,
+        pg_catalog.array_agg(coalesce(summed.runs, 0)::float8 order by summed.n) as runs
+      from summed
+      group by summed.at
+    ), counted as (
+      select recent.at, sum(recent.succeeded)::float8 as succeeded, sum(recent.failed)::float8 as failed
+      from recent
+      group by recent.at
+    )
+    select counted.at, bins.waits, bins.runs, counted.succeeded, counted.failed
+    from counted
+    join bins on bins.at = counted.at
+    order by counted.at`,
+});
+
+export const readAttemptsByTask = statement<
+  StepParams,
+  { readonly task: string; readonly at: Date; readonly attempts: number; readonly failed: number }
+>({
+  name: "read_attempts_by_task",
+  patienceMs: shortPatienceMs,
+  values: stepValues,
+  text: `
+    ${recentSteps}
+    select recent.task, recent.at, sum(recent.succeeded + recent.failed)::float8 as attempts, sum(recent.failed)::float8 as failed
+    from recent
+    group by recent.task, recent.at
+    order by recent.task, recent.at`,
+});
