@@ -12,7 +12,8 @@ const given = process.argv.slice(2);
 const isMatrix = given.includes("--matrix");
 const filters = given.filter((argument) => argument !== "--matrix");
 
-for (const name of ["compat", "orms", "package", "postgres", "testing"]) installPrivate(join(root, "test", name));
+for (const name of ["compat", "dashboard", "orms", "package", "postgres", "testing"])
+  installPrivate(join(root, "test", name));
 for (const name of ["frameworks", "next-producer"]) installPrivate(join(root, "examples", name));
 const gaps = Object.entries({
   git: "Git",
@@ -20,6 +21,7 @@ const gaps = Object.entries({
   pgbouncer: "PgBouncer",
   "redis-server": "Redis",
   prometheus: "Prometheus",
+  chromium: "Chromium",
 })
   .map(([program, name]) => installProgram(program, name))
   .filter((gap) => gap !== undefined);

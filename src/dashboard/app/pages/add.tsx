@@ -1,0 +1,244 @@
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { NewJob } from "../../contract.ts";
+import { jobAddress } from "../core/addresses.ts";
+import { act, messageOf, read } from "../core/api.ts";
+import { go, Link, usePlace } from "../core/router.tsx";
+import { useCan, useSession } from "../core/session.ts";
+import { Button } from "../parts/button.tsx";
+import { Field, momentOf } from "../parts/field.tsx";
+import { Empty } from "../parts/frame.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { tell } from "../parts/toasts.tsx";
+
+interface Draft {
+  readonly task: string;
+  readonly payload: string;
+  readonly queue: string;
+  readonly key: string;
+  readonly keyMode: string;
+  readonly runAt: string;
+  readonly priority: string;
+  readonly maxAttempts: string;
+  readonly flags: string;
+}
+
+const emptyDraft: Draft = {
+  task: "",
+  payload: "{}",
+  queue: "",
+  key: "",
+  keyMode: "",
+  runAt: "",
+  priority: "",
+  maxAttempts: "",
+  flags: "",
+};
+
+/** Adds a job by hand, or a copy of another one with its payload edited. */
+export function AddPage(): JSX.Element {
+  const { query } = usePlace();
+  const { tasks } = useSession();
+  const can = useCan();
+  const copyOf = query.get("copyOf") ?? undefined;
+  const [draft, setDraft] = useState<Draft>({ ...emptyDraft, task: query.get("task") ?? "" });
+  const [problem, setProblem] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  const change = (changes: Partial<Draft>): void => {
+    setProblem(undefined);
+    setDraft({ ...draft, ...changes });
+  };
+
+  useEffect(() => {
+    if (!copyOf) return;
+    read("job", { id: copyOf }).then(
+      ({ task, payload, queue, details }) =>
+        setDraft({
+          ...emptyDraft,
+          task: task ?? "",
+          payload: JSON.stringify(payload ?? {}, null, 2),
+          queue: queue ?? "",
+          priority: details ? String(details.priority) : "",
+          maxAttempts: details ? String(details.maxAttempts) : "",
+          flags: details?.flags.join(", ") ?? "",
+        }),
+      (error: unknown) => setProblem(messageOf(error)),
+    );
+  }, [copyOf]);
+
+  const title = copyOf ? `Duplicate job #${copyOf}` : "Add a job";
+  if (!can("add")) {
+    return (
+      <>
+        <PageHead title={title} parent={["Jobs", "/jobs"]} />
+        <Empty icon="lock" title="You may not add jobs here.">
+          <Link to="/jobs">Show the jobs</Link>
+        </Empty>
+      </>
+    );
+  }
+  const json = parse(draft.payload);
+  const submit = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      const result = await act("add", newJobOf(draft, json.value, copyOf));
+      tell(result.message);
+      const [id] = result.ids;
+      if (id !== undefined) go(jobAddress(id));
+    } catch (error) {
+      setProblem(messageOf(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  const known = tasks.find(({ name }) => name === draft.task);
+  const text = (
+    name: keyof Draft,
+    label: string,
+    hint?: string,
+    inputMode: "text" | "numeric" = "text",
+  ): JSX.Element => (
+    <Field label={label} hint={hint}>
+      {(ids) => (
+        <input
+          {...ids}
+          class="input"
+          inputMode={inputMode}
+          value={draft[name]}
+          onInput={(event) => change({ [name]: event.currentTarget.value })}
+        />
+      )}
+    </Field>
+  );
+  return (
+    <>
+      <PageHead title={title} parent={["Jobs", "/jobs"]} />
+      <form
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void submit();
+        }}
+      >
+        <Field label="Task" isWide hint={hintOf(draft.task, known)}>
+          {(ids) => (
+            <>
+              <input
+                {...ids}
+                class="input"
+                list="tasks"
+                required
+                value={draft.task}
+                onInput={(event) => change({ task: event.currentTarget.value })}
+              />
+              <datalist id="tasks">
+                {tasks.map(({ name }) => (
+                  <option key={name} value={name} />
+                ))}
+              </datalist>
+            </>
+          )}
+        </Field>
+        <Field
+          label="Payload (JSON)"
+          isWide
+          problem={json.problem ?? problem}
+          hint={copyOf ? "Values shown as ••• are copied as they are." : undefined}
+        >
+          {(ids) => (
+            <textarea
+              {...ids}
+              class="area"
+              rows={Math.min(24, Math.max(6, draft.payload.split("\n").length + 1))}
+              spellcheck={false}
+              aria-invalid={json.problem !== undefined || problem !== undefined}
+              value={draft.payload}
+              onInput={(event) => change({ payload: event.currentTarget.value })}
+            />
+          )}
+        </Field>
+        {text("queue", "Queue", "Jobs of one queue run one after the other.")}
+        {text("key", "Key", "A waiting job with the same key is replaced.")}
+        <Field label="Run at" hint="In your time zone; now if empty.">
+          {(ids) => (
+            <input
+              {...ids}
+              class="input"
+              type="datetime-local"
+              step="1"
+              value={draft.runAt}
+              onInput={(event) => change({ runAt: event.currentTarget.value })}
+            />
+          )}
+        </Field>
+        <Field label="If the key exists">
+          {(ids) => (
+            <select
+              {...ids}
+              class="select"
+              disabled={draft.key === ""}
+              value={draft.keyMode}
+              onChange={(event) => change({ keyMode: event.currentTarget.value })}
+            >
+              <option value="">Replace the job</option>
+              <option value="preserve_run_at">Replace it, keep its time</option>
+              <option value="unsafe_dedupe">Keep the job as it is</option>
+            </select>
+          )}
+        </Field>
+        {text("priority", "Priority", "A lower number runs first.", "numeric")}
+        {text("maxAttempts", "Attempts at most", "25 if empty.", "numeric")}
+        {text("flags", "Flags", "Separated by commas.")}
+        <div class="is-wide row">
+          <Button
+            type="submit"
+            look="primary"
+            disabled={isBusy || json.problem !== undefined || draft.task.trim() === ""}
+          >
+            {copyOf ? "Add the copy" : "Add the job"}
+          </Button>
+          <Link class="button is-quiet" to={copyOf ? jobAddress(copyOf) : "/jobs"}>
+            Cancel
+          </Link>
+        </div>
+      </form>
+    </>
+  );
+}
+
+function hintOf(task: string, known: { readonly isChecked: boolean } | undefined): string | undefined {
+  if (task === "") return undefined;
+  if (!known) return "This server does not know the task: its payload is not checked.";
+  return known.isChecked
+    ? "The payload is checked against the task's schema before the job is added."
+    : "The task has no schema: any JSON is accepted.";
+}
+
+function parse(text: string): { readonly value?: unknown; readonly problem?: string } {
+  if (text.trim() === "") return {};
+  try {
+    return { value: JSON.parse(text) };
+  } catch (error) {
+    return { problem: `This is not JSON: ${messageOf(error)}` };
+  }
+}
+
+function newJobOf(draft: Draft, payload: unknown, copyOf: string | undefined): NewJob {
+  const number = (text: string): number | undefined => (text.trim() === "" ? undefined : Number(text));
+  const flags = draft.flags
+    .split(",")
+    .map((flag) => flag.trim())
+    .filter((flag) => flag !== "");
+  return {
+    task: draft.task.trim(),
+    payload,
+    queue: draft.queue || undefined,
+    key: draft.key || undefined,
+    keyMode: draft.key && draft.keyMode ? (draft.keyMode as NonNullable<NewJob["keyMode"]>) : undefined,
+    runAt: momentOf(draft.runAt),
+    priority: number(draft.priority),
+    maxAttempts: number(draft.maxAttempts),
+    flags: flags.length > 0 ? flags : undefined,
+    copyOf,
+  };
+}
