@@ -7,6 +7,7 @@ const checks = [
   ["format and lint", "biome check --error-on-warnings ."],
   ["promises", "oxlint --type-aware --deny-warnings"],
   ["types", "tsc --noEmit -p ."],
+  ["types of the dashboard's page", "tsc --noEmit -p src/dashboard/app"],
   ["unused code", "knip --no-progress"],
   ["architecture", "vitest run --config test/architecture.config.ts --silent"],
 ];

@@ -4,14 +4,15 @@ import { join } from "node:path";
 import { build } from "rolldown";
 
 /**
- * A plugin that replaces the two modules that read files of ours at run time with modules that contain them, and the licences of
+ * A plugin that replaces the modules that read files of ours at run time with modules that contain them, and the licences of
  * the packages that come with them.
  */
-export async function inlineFiles(source, tsconfig) {
+export async function inlineFiles(source, tsconfig, app) {
   const thread = await bundleThread(source("recovery/heart-thread.ts"), tsconfig);
   const codeByFile = new Map([
     [source("db/migration-files.ts"), migrationsModule(source("db/migrations"))],
     [source("recovery/spawn-heart-thread.ts"), threadModule(thread.code)],
+    [source("dashboard/server/app-files.ts"), appModule(app)],
   ]);
   const load = (id) => (codeByFile.has(id) ? { code: codeByFile.get(id), moduleType: "js" } : null);
   return { plugin: { name: "inline-files", load }, licences: licencesOf(thread.modules) };
@@ -21,6 +22,12 @@ function migrationsModule(folder) {
   const names = readdirSync(folder).filter((name) => name.endsWith(".sql"));
   const files = names.sort().map((name) => ({ name, text: readFileSync(join(folder, name), "utf8") }));
   return `const files = ${JSON.stringify(files)};\nexport const readMigrationFiles = () => files;`;
+}
+
+function appModule(folder) {
+  const names = ["index.html", ...readdirSync(join(folder, "assets")).map((name) => `assets/${name}`)];
+  const files = names.map((name) => ({ name, base64: readFileSync(join(folder, name)).toString("base64") }));
+  return `const files = ${JSON.stringify(files)};\nexport const readAppFiles = () => files;`;
 }
 
 function threadModule(code) {

@@ -26,6 +26,8 @@ export interface JobFilter {
   readonly error?: string | undefined;
   /** Jobs with this id or a lower one. */
   readonly upTo?: JobId | undefined;
+  /** Parts of payloads that `search` does not look into, as paths: `password`, `user.email`, `*.password` (any one key), `**.password` (at any depth). */
+  readonly redact?: readonly string[] | undefined;
 }
 
 /** What Graphile Worker, its Rust port and other queues call them. */

@@ -155,7 +155,7 @@ function stateOf({ state }: JobFilter): JobState | "all" {
   return state === undefined ? "all" : checkState(state);
 }
 
-function paramsOf({ task, queue, key, since, until, search, error, upTo }: JobFilter): JobFilterParams {
+function paramsOf({ task, queue, key, since, until, search, error, upTo, redact }: JobFilter): JobFilterParams {
   for (const [name, date] of Object.entries({ since, until })) {
     if (date && Number.isNaN(date.getTime())) throw new JobSpecError(`'${name}' must be a valid date.`);
   }
@@ -169,5 +169,6 @@ function paramsOf({ task, queue, key, since, until, search, error, upTo }: JobFi
     error: error ?? null,
     from: null,
     upTo: upTo === undefined ? null : checkJobId(upTo),
+    redact: redact && redact.length > 0 ? redact : null,
   };
 }

@@ -71,7 +71,7 @@ export function makeActionLog(database: Pick<Database, "run">): ActionLog {
     async beginAction({ by, action, target }) {
       if (typeof action !== "string" || action === "")
         throw new JobSpecError(`'action' must be a name such as 'retry', got ${inspect(action)}.`);
-      const [row] = await database.run(beginAction, { by: by ?? null, action, target: withoutNuls(target) });
+      const [row] = await database.run(beginAction, { by: by ?? null, action, target: keepable(target) });
       return row!;
     },
     async reportAction(id, { matched, changed, outcome, message }) {
@@ -100,7 +100,10 @@ export function makeActionLog(database: Pick<Database, "run">): ActionLog {
   };
 }
 
-/** PostgreSQL keeps no NUL in text, and a value that cannot be kept must not keep an action from being written down. */
-function withoutNuls(target: object): object {
-  return JSON.parse(JSON.stringify(target).replaceAll("\\u0000", "\\ufffd")) as object;
+/** PostgreSQL keeps neither NUL nor half of a surrogate pair, and a value that cannot be kept must not keep an action from being written down. */
+function keepable(target: object): object {
+  const text = JSON.stringify(target, (_key, value: unknown) =>
+    typeof value === "string" ? value.replaceAll("\0", "\ufffd").replace(/\p{Surrogate}/gu, "\ufffd") : value,
+  );
+  return JSON.parse(text) as object;
 }

@@ -6,6 +6,7 @@ import type { Command } from "./command.ts";
  */
 const loadByName: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import("./commands/run.ts")).run,
+  dashboard: async () => (await import("./commands/dashboard.ts")).dashboard,
   init: async () => (await import("./commands/init.ts")).init,
   add: async () => (await import("./commands/add.ts")).add,
   list: async () => (await import("./commands/list.ts")).list,
@@ -32,6 +33,7 @@ const loadByName: Readonly<Record<string, () => Promise<Command>>> = {
   cron: async () => (await import("./commands/cron.ts")).cron,
   check: async () => (await import("./commands/check.ts")).check,
   migrate: async () => (await import("./commands/migrate.ts")).migrate,
+  audit: async () => (await import("./commands/audit.ts")).audit,
   doctor: async () => (await import("./commands/doctor.ts")).doctor,
 };
 

@@ -1,5 +1,6 @@
 import { access } from "node:fs/promises";
 import { resolve } from "node:path";
+import type { DashboardServer, ServeDashboardOptions } from "../../dashboard/server/index.ts";
 import {
   getCronItems,
   Logger,
@@ -13,6 +14,7 @@ import {
 import { type Metrics, type MetricsServer, makeMetrics, serveMetrics } from "../../metrics/index.ts";
 import { cleanUp, parseCleanupTasks } from "../cleanup-tasks.ts";
 import { defineCommand } from "../command.ts";
+import { readDashboardArgs, startDashboard } from "../dashboard-flags.ts";
 import { deferToWorker } from "../defer-signals.ts";
 import { databaseFlags, wholeNumber } from "../flags.ts";
 import { type ResolvedOptions, resolveOptions } from "../resolve-options.ts";
@@ -66,6 +68,17 @@ const flags = {
     requiresArg: true,
     describe: "The address to serve them on (default: 127.0.0.1, this machine only)",
   },
+  dashboard: {
+    type: "boolean",
+    default: false,
+    describe: "Serve the dashboard beside the worker; its address is printed",
+  },
+  "dashboard-port": { type: "number", requiresArg: true, describe: "The dashboard's port (default: 4000)" },
+  "dashboard-host": {
+    type: "string",
+    requiresArg: true,
+    describe: "The dashboard's address (default: 127.0.0.1, this machine only); others need HATHI_DASHBOARD_TOKEN",
+  },
   "log-payloads": {
     type: "boolean",
     default: false,
@@ -88,7 +101,9 @@ export const run = defineCommand({
       throw new UsageError("--watch needs a worker that keeps running.");
     const cleanupTasks = args.cleanup && parseCleanupTasks(args.cleanup);
     const logger = new Logger(makeLogFactory(args["log-format"] ?? "text"));
-    const metrics = metricsOf(args);
+    const dashboard = dashboardOf(args);
+    // A dashboard shows what metrics have recorded.
+    const metrics = metricsOf(args) ?? (dashboard && makeMetrics());
     const settings = {
       ...(await workerOptionsOf(args)),
       ...(args["log-format"] !== undefined && { logger }),
@@ -118,13 +133,17 @@ export const run = defineCommand({
         signals.handOver();
         await runOnce(options);
       } else {
-        const server = metrics && (await startServer(metrics, args, logger));
+        const server = metrics && args["metrics-port"] !== undefined && (await startServer(metrics, args, logger));
+        let page: DashboardServer | undefined;
         try {
           const runner = await (args.watch ? runWatching : runWorker)(options);
           signals.handOver();
+          page = dashboard && (await startDashboard(options, dashboard, false));
+          if (page) logger.info(`The dashboard is at ${page.url}`);
           await runner.promise;
         } finally {
-          await server?.close();
+          if (server) await server.close();
+          await page?.close();
         }
       }
       return Number(process.exitCode ?? 0);
@@ -160,6 +179,22 @@ function metricsOf(args: MetricsArgs): Metrics | undefined {
   if (port === undefined) return undefined;
   if (args.once || args["schema-only"]) throw new UsageError("--metrics-port needs a worker that keeps running.");
   return makeMetrics();
+}
+
+interface DashboardRunArgs {
+  readonly once: boolean;
+  readonly "schema-only": boolean;
+  readonly dashboard: boolean;
+  readonly "dashboard-port": number | undefined;
+  readonly "dashboard-host": string | undefined;
+}
+
+function dashboardOf(args: DashboardRunArgs): ServeDashboardOptions | undefined {
+  const { dashboard, "dashboard-port": port, "dashboard-host": host } = args;
+  if (!dashboard && port === undefined && host === undefined) return undefined;
+  if (!dashboard) throw new UsageError("--dashboard-port and --dashboard-host need --dashboard.");
+  if (args.once || args["schema-only"]) throw new UsageError("--dashboard needs a worker that keeps running.");
+  return readDashboardArgs({ port, host }, "dashboard-port");
 }
 
 async function startServer(metrics: Metrics, args: MetricsArgs, logger: Logger): Promise<MetricsServer> {

@@ -44,6 +44,8 @@ export interface JobFilterParams {
   /** Ids from and up to these. */
   readonly from: string | null;
   readonly upTo: string | null;
+  /** What a search must not find in payloads. */
+  readonly redact: readonly string[] | null;
 }
 
 type State = keyof typeof conditionByState;
@@ -61,7 +63,10 @@ const matching = (state: State): string => `
     and ($3::text is null or job.key = $3::text)
     and ($4::timestamptz is null or job.created_at >= $4::timestamptz)
     and ($5::text is null
-      or position(lower($5::text) in lower(job.payload::text)) > 0
+      or (
+        position(lower($5::text) in lower(job.payload::text)) > 0
+        and ($10::text[] is null or position(lower($5::text) in lower(graphile_worker._hathi_redact(job.payload, $10::text[])::text)) > 0)
+      )
       or position(lower($5::text) in lower(job.key)) > 0
       or position(lower($5::text) in lower(job.last_error)) > 0
       or job.task_id = any (array(
@@ -82,6 +87,7 @@ const filterValues = (filter: JobFilterParams): unknown[] => [
   filter.error,
   filter.from ?? "0",
   filter.upTo ?? largestId,
+  filter.redact,
 ];
 
 /** Bounds are always there, so that every plan walks between them. */
@@ -104,7 +110,7 @@ export const listJobs = forEachState((state) =>
       with page as materialized (
         select job.id ${matching(state)}
         order by job.id desc
-        limit $10
+        limit $11
       )
       select
         job.id, ${stateOfJob} as state, task.identifier as task_identifier, queue.queue_name,
@@ -161,7 +167,7 @@ export const listJobIds = forEachState((state) =>
     text: `
       select job.id ${matching(state)}
       order by job.id
-      limit $10::bigint`,
+      limit $11::bigint`,
   }),
 );
 

@@ -1,0 +1,45 @@
+import type { ActionResult } from "../../contract.ts";
+import type { Caller } from "../authenticate.ts";
+import type { Desk } from "../desk.ts";
+import { refusalOf } from "../refusal.ts";
+import type { Action, ActionName } from "./action.ts";
+import { addJob } from "./add-job.ts";
+import { runCron, unlockWorker } from "./cron-and-workers.ts";
+import { actionById } from "./job-actions.ts";
+import { clearLimit, setLimit } from "./limits.ts";
+import { pause, resume } from "./pauses.ts";
+
+/** Every action; each needs the permission of its name. */
+export const actions: Readonly<Record<ActionName, Action>> = {
+  retry: actionById("retry"),
+  runNow: actionById("runNow"),
+  reschedule: actionById("reschedule"),
+  cancel: actionById("cancel"),
+  fail: actionById("fail"),
+  remove: actionById("remove"),
+  add: addJob,
+  pause,
+  resume,
+  runCron,
+  setLimit,
+  clearLimit,
+  unlockWorker,
+};
+
+/** Writes an action down, carries it out, and writes down what became of it. */
+export async function carryOut(desk: Desk, name: ActionName, body: unknown, caller: Caller): Promise<ActionResult> {
+  const { target, run } = actions[name](desk, body, caller);
+  const { id } = await desk.utils.beginAction({ by: caller.name, action: name, target });
+  try {
+    const { changed, ids = [], message } = await run();
+    await desk.utils.reportAction(id, { changed, outcome: "done", message });
+    return { audit: id, changed, ids, message };
+  } catch (error) {
+    const message = refusalOf(error)?.message ?? "It failed because of a mistake; the server's log tells more.";
+    // What went wrong is said already, and worse than an entry without an end is an answer that hides it.
+    await desk.utils.reportAction(id, { changed: 0, outcome: "failed", message }).catch(() => undefined);
+    throw error;
+  } finally {
+    desk.shelf.spoil();
+  }
+}

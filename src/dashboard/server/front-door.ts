@@ -1,0 +1,124 @@
+import type { IncomingMessage } from "node:http";
+import { ConfigError, consoleLogFactory, Logger } from "../../index.ts";
+import { answer, answerJson, answerRefusal, redirect } from "./answers.ts";
+import { Assets } from "./assets.ts";
+import { type Caller, type Gate, makeGate } from "./authenticate.ts";
+import { readJson, readText } from "./body.ts";
+import { locate, type Place } from "./locate.ts";
+import type { DashboardOptions } from "./options.ts";
+import { badRequest, Refusal, refusalOf } from "./refusal.ts";
+import { answerCall, findRoute, type Office } from "./routes.ts";
+import { checkHeader, checkSite } from "./same-site.ts";
+import { signInPage, signInStyle } from "./sign-in-page.ts";
+
+export interface Asked {
+  readonly request: Request;
+  /** The part of the path that the host app has cut off, if it says so. */
+  readonly mount: string | undefined;
+  readonly node?: IncomingMessage;
+}
+
+/** Where every request comes in: it is let through, sent to sign in, or turned away, and every answer is safe to show. */
+export class FrontDoor {
+  readonly #options: DashboardOptions;
+  readonly #open: () => Promise<Office>;
+  readonly #gate: Gate;
+  readonly #assets = new Assets();
+  readonly #logger: Logger;
+
+  constructor(options: DashboardOptions, open: () => Promise<Office>) {
+    this.#options = options;
+    this.#open = open;
+    this.#gate = makeGate(options);
+    this.#logger = options.logger ?? new Logger(consoleLogFactory);
+  }
+
+  async answer(asked: Asked): Promise<Response> {
+    const place = locate(asked.request.url, asked.mount ?? this.#options.basePath ?? "");
+    try {
+      return await this.#answer(asked, place);
+    } catch (error) {
+      return this.#explain(error, asked, place);
+    }
+  }
+
+  /** For what is no request that a browser would send. */
+  refuse(): Response {
+    return answerRefusal(badRequest("This is not a request that can be answered."));
+  }
+
+  async #answer(asked: Asked, place: Place): Promise<Response> {
+    const { request } = asked;
+    const { method } = request;
+    const { path } = place;
+    if (method !== "GET" && method !== "HEAD") checkSite(request);
+    if (path === "sign-in.css" && this.#gate.hasForm) return answer(signInStyle, "text/css; charset=utf-8");
+    const token = place.query.token;
+    if (path === "" && method === "GET" && token !== undefined && this.#gate.hasForm)
+      return this.#signIn(token, asked, place.here, place);
+    if (path === "api/sign-in" && method === "POST" && this.#gate.hasForm) {
+      const given = new URLSearchParams(await readForm(asked)).get("token") ?? "";
+      return this.#signIn(given, asked, "../", place);
+    }
+    const caller = await this.#gate.admit(asked);
+    if (caller instanceof Response) return caller;
+    if (path.startsWith("api/")) return this.#answerApi(asked, place, caller);
+    if (method !== "GET" && method !== "HEAD")
+      throw new Refusal("wrong-method", "Pages are read with GET.", { allow: "GET, HEAD" });
+    return (await this.#assets.file(path, request)) ?? this.#page(place);
+  }
+
+  #page({ path, base }: Place): Response {
+    if (isPage(path)) return this.#assets.page(base);
+    throw new Refusal("not-found", "There is nothing at this address.");
+  }
+
+  async #answerApi({ request, node }: Asked, { path, query }: Place, caller: Caller): Promise<Response> {
+    const { method } = request;
+    const name = path.slice("api/".length);
+    const isChange = method !== "GET" && method !== "HEAD";
+    if (isChange) checkHeader(request);
+    if (name === "sign-out" && method === "POST") return answerJson({}, { cookies: this.#gate.signOut() });
+    findRoute(method, name);
+    const body = isChange ? await readJson(request, node) : undefined;
+    return answerCall(await this.#open(), method, name, { query, caller, body });
+  }
+
+  /** Only a token that is ours leads on, and then it is gone from the address. */
+  #signIn(token: string, { request }: Asked, to: string, { base }: Place): Response {
+    const isSecure = new URL(request.url).protocol === "https:" || request.headers.get("x-forwarded-proto") === "https";
+    const cookie = this.#gate.signIn(token, isSecure);
+    return cookie === undefined ? signInPage(base, true) : redirect(to, [cookie]);
+  }
+
+  #explain(error: unknown, { request }: Asked, { path, base }: Place): Response {
+    const refusal = refusalOf(error);
+    if (!refusal) {
+      // Only the log tells what it was.
+      this.#logger.error(`The dashboard could not answer ${request.method} ${path.slice(0, 200)}.`, { error });
+      const isSetup = error instanceof ConfigError;
+      return answerRefusal(
+        new Refusal("failed", isSetup ? error.message : "Something went wrong here; the server's log tells more."),
+      );
+    }
+    if (refusal.code === "sign-in" && this.#gate.hasForm && request.method === "GET" && !path.startsWith("api/")) {
+      return signInPage(base, false);
+    }
+    return answerRefusal(refusal);
+  }
+}
+
+const pages = ["", "jobs", "errors", "tasks", "queues", "cron", "workers", "limits", "history", "audit"];
+
+function isPage(path: string): boolean {
+  const [first = "", ...rest] = path.split("/");
+  const hasOne = first === "jobs" || first === "errors";
+  if (first === "tasks") return true;
+  return pages.includes(first) && (rest.length === 0 || (rest.length === 1 && (hasOne || rest[0] === "")));
+}
+
+async function readForm({ request, node }: Asked): Promise<string> {
+  const { body } = (node ?? {}) as { body?: unknown };
+  if (typeof body === "object" && body !== null) return new URLSearchParams(body as Record<string, string>).toString();
+  return typeof body === "string" ? body : readText(request);
+}

@@ -1,0 +1,61 @@
+import type { ErrorDetails, ErrorsPage } from "../../contract.ts";
+import { type Page, spanSteps } from "../desk.ts";
+import { Pace } from "../pace.ts";
+import { readSpan } from "../queries.ts";
+import { Fields } from "../read-fields.ts";
+import { Refusal } from "../refusal.ts";
+import { moment, toErrorGroup, toHistoryRow } from "../rows.ts";
+
+/** Of so many failures, groups are made within a moment. */
+export const lookAtFailures = 20_000;
+const steps = 24;
+
+export const errors: Page<ErrorsPage> = async ({ shelf, utils }, { query }) => {
+  const fields = new Fields(query, ["task", "span"]);
+  const span = readSpan(fields, "1d");
+  const task = fields.optionalText("task");
+  const groups = await shelf.get(`errors ${span} ${task ?? ""}`, 2_000, () => {
+    const since = new Date(Date.now() - spanSteps[span].sinceMs);
+    return utils.listErrors({ task, since, steps, limit: 100, lookAt: lookAtFailures });
+  });
+  const counted = groups.reduce((total, group) => total + group.count, 0);
+  return {
+    now: moment(new Date()),
+    span,
+    groups: groups.map((group) => toErrorGroup(group, lookAtFailures)),
+    lookedAt: counted >= lookAtFailures ? lookAtFailures : null,
+  };
+};
+
+export const error: Page<ErrorDetails> = async ({ shelf, utils }, { query }) => {
+  const fields = new Fields(query, ["fingerprint", "span"]);
+  const fingerprint = fields.text("fingerprint", 200);
+  const span = readSpan(fields, "30d");
+  return shelf.get(`error ${span} ${fingerprint}`, 2_000, async () => {
+    const since = new Date(Date.now() - spanSteps[span].sinceMs);
+    const [group] = await utils.listErrors({ fingerprint, since, steps, limit: 1, lookAt: lookAtFailures });
+    if (!group) throw new Refusal("not-found", "There is no such error, or it was too long ago.");
+    const { entries } = await utils.listHistory({ fingerprint }, { limit: 50 });
+    const { ids, isAll } = await countPresent();
+    return {
+      now: moment(new Date()),
+      group: toErrorGroup(group, lookAtFailures),
+      error: group.example_error.slice(0, 50_000),
+      attempts: entries.map(toHistoryRow),
+      present: { count: ids, isMore: !isAll },
+    };
+  });
+
+  async function countPresent(): Promise<{ ids: number; isAll: boolean }> {
+    const filter = { error: fingerprint };
+    const pace = new Pace(filter);
+    let found = 0;
+    let after: string | null = null;
+    do {
+      const { ids, next } = await pace.time(() => utils.scanJobs(filter, { after, lookAt: pace.step }));
+      found += ids.length;
+      after = next;
+    } while (after !== null && pace.hasTime);
+    return { ids: found, isAll: after === null };
+  }
+};

@@ -1,0 +1,66 @@
+import { redactedText } from "../contract.ts";
+
+/*
+ * As the database redacts what it keeps (`_hathi_redact`): patterns are keys with dots between them, `*` stands for any one key or index, `**` for any
+ * number of them.
+ */
+
+/** What is hidden unless the dashboard is told otherwise. */
+export const defaultRedact: readonly string[] = [
+  "**.password",
+  "**.secret",
+  "**.token",
+  "**.apiKey",
+  "**.api_key",
+  "**.authorization",
+];
+
+/** A copy in which everything that the patterns name is replaced. */
+export function redact(value: unknown, patterns: readonly string[]): unknown {
+  return replace(value, patterns, () => redactedText);
+}
+
+/** Puts back what was hidden: where `edited` has the mark at a place that was hidden in the original, the original's value. */
+export function restore(edited: unknown, original: unknown, patterns: readonly string[]): unknown {
+  return replace(edited, patterns, (value, path) => (value === redactedText ? valueAt(original, path) : value));
+}
+
+/** True if some value is the mark. */
+export function hasRedacted(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return value === redactedText;
+  return Object.values(value).some(hasRedacted);
+}
+
+type Path = readonly string[];
+
+function replace(
+  value: unknown,
+  patterns: readonly string[],
+  by: (value: unknown, path: Path) => unknown,
+  path: Path = [],
+): unknown {
+  if (patterns.length === 0 || typeof value !== "object" || value === null) return value;
+  const member = (key: string, inner: unknown): unknown => {
+    const below: string[] = [];
+    for (const pattern of patterns) {
+      const isDeep = pattern.startsWith("**.");
+      if (isDeep) below.push(pattern);
+      const [head = "", ...rest] = (isDeep ? pattern.slice(3) : pattern).split(".");
+      if (head !== key && head !== "*") continue;
+      if (rest.length === 0) return by(inner, [...path, key]);
+      below.push(rest.join("."));
+    }
+    return replace(inner, below, by, [...path, key]);
+  };
+  if (Array.isArray(value)) return value.map((item, index) => member(String(index), item));
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, member(key, inner)]));
+}
+
+function valueAt(value: unknown, path: Path): unknown {
+  let found = value;
+  for (const key of path) {
+    if (typeof found !== "object" || found === null || !Object.hasOwn(found, key)) return redactedText;
+    found = (found as Record<string, unknown>)[key];
+  }
+  return found;
+}
