@@ -58,7 +58,7 @@ function PauseEverything({
   readonly pause: PauseInfo | null;
   readonly reload: () => void;
 }): JSX.Element {
-  return <PauseButton target={{ kind: "all" }} pause={pause} reload={reload} word="Pause" />;
+  return <PauseButton target={{ kind: "all" }} pause={pause} reload={reload} text="Pause everything" />;
 }
 
 function Pauses({

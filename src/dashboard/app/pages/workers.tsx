@@ -169,7 +169,7 @@ function UnlockButton({
   const close = (): void => setAsked(false);
   return (
     <>
-      <Button small icon="lock" label={`Free the jobs of ${worker.id}`} onClick={() => setAsked(true)}>
+      <Button small icon="lock" label={`Free its jobs: ${worker.id}`} onClick={() => setAsked(true)}>
         Free its jobs
       </Button>
       {isAsked && (

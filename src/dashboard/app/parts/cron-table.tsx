@@ -101,7 +101,7 @@ function CronActions({ entry, reload }: { readonly entry: CronRow; readonly relo
           small
           icon="play"
           disabled={isBusy}
-          label={`Run ${identifier} now`}
+          label={`Run now: ${identifier}`}
           onClick={() => void run("runCron", { identifier })}
         >
           Run now

@@ -14,6 +14,8 @@ interface PauseButtonProps {
   readonly small?: boolean;
   /** "Drain" for a worker: it finishes what runs and starts nothing. */
   readonly word?: string;
+  /** Instead of the word alone. */
+  readonly text?: string;
 }
 
 /** What is paused, in words: "task mail/send", "everything". */
@@ -27,6 +29,7 @@ export function PauseButton({
   reload,
   small = false,
   word = "Pause",
+  text = word,
 }: PauseButtonProps): JSX.Element | null {
   const can = useCan();
   const { run, isBusy } = useAction(reload);
@@ -58,7 +61,7 @@ export function PauseButton({
         label={`${word} ${nameOf(target)}`}
         onClick={() => setAsked(true)}
       >
-        {word}
+        {text}
       </Button>
       {isAsked && (
         <PauseDialog

@@ -60,7 +60,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }): J
         <button
           type="button"
           class="button is-quiet palette-button"
-          aria-label="Find a page, job, task or queue"
+          aria-label="⌘K: find a page, job, task or queue"
           onClick={() => setOverlay("palette")}
         >
           <Icon name="search" />

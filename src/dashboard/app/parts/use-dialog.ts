@@ -1,12 +1,17 @@
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
+/** The first field; without one, the button that does it, unless that does harm. */
+const firstFocus =
+  "input, .dialog-body :is(textarea, select), dialog:not(:has(.dialog-body :is(input, textarea, select))) .dialog-foot .button:is(.is-primary, :has(~ .is-danger))";
+
 /** Shows a `<dialog>` as a modal one for as long as it is there. */
 export function useDialogElement(): RefObject<HTMLDialogElement | null> {
   const element = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const dialog = element.current;
     if (dialog && !dialog.open) dialog.showModal();
+    dialog?.querySelector<HTMLElement>(firstFocus)?.focus();
     return () => dialog?.close();
   }, []);
   return element;
