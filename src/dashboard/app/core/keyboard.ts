@@ -1,9 +1,9 @@
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 
 /** Keys of a page or of the whole app: `j`, `Enter`, or two after each other as `g j`. */
 export type KeyMap = Readonly<Record<string, (event: KeyboardEvent) => void>>;
 
-const maps: KeyMap[] = [];
+const maps: { readonly current: KeyMap }[] = [];
 let first: string | undefined;
 let firstAt = 0;
 
@@ -23,7 +23,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 function find(keys: string): ((event: KeyboardEvent) => void) | undefined {
-  return maps.findLast((map) => Object.hasOwn(map, keys))?.[keys];
+  return maps.findLast(({ current }) => Object.hasOwn(current, keys))?.current[keys];
 }
 
 function isTyping(target: EventTarget | null): boolean {
@@ -35,11 +35,14 @@ function isCheckbox(target: HTMLElement): boolean {
   return target instanceof HTMLInputElement && target.type === "checkbox";
 }
 
+/** While its caller is shown. Keys may follow each other faster than pages are drawn: what they do must not depend on what is drawn. */
 export function useKeys(map: KeyMap): void {
+  const latest = useRef(map);
+  latest.current = map;
   useEffect(() => {
-    maps.push(map);
+    maps.push(latest);
     return () => {
-      maps.splice(maps.indexOf(map), 1);
+      maps.splice(maps.indexOf(latest), 1);
     };
-  });
+  }, []);
 }

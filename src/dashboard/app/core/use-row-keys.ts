@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useKeys } from "./keyboard.ts";
 
 interface RowKeys {
@@ -10,16 +10,23 @@ interface RowKeys {
 /** `j` and `k` move a cursor over the rows, Enter opens and `x` selects. */
 export function useRowKeys({ count, open, select }: RowKeys): { readonly cursor: number } {
   const [cursor, setCursor] = useState(-1);
-  const isOn = cursor >= 0 && cursor < count;
-  const move = (step: number): void => setCursor(Math.max(0, Math.min(count - 1, (isOn ? cursor : -1) + step)));
+  const at = useRef(-1);
+  const move = (step: number): void => {
+    const from = at.current < count ? at.current : -1;
+    at.current = Math.max(0, Math.min(count - 1, from + step));
+    setCursor(at.current);
+  };
+  const withRow = (action: ((index: number) => void) | undefined): void => {
+    if (at.current >= 0 && at.current < count) action?.(at.current);
+  };
   useKeys({
     j: () => count > 0 && move(1),
     k: () => count > 0 && move(-1),
-    Enter: () => isOn && open(cursor),
-    x: () => isOn && select?.(cursor),
+    Enter: () => withRow(open),
+    x: () => withRow(select),
   });
   useEffect(() => {
-    if (isOn) document.querySelector("tr.is-cursor")?.scrollIntoView({ block: "nearest" });
-  }, [cursor, isOn]);
+    if (cursor >= 0) document.querySelector("tr.is-cursor")?.scrollIntoView({ block: "nearest" });
+  }, [cursor]);
   return { cursor };
 }

@@ -67,7 +67,7 @@ function Job({ job }: { readonly job: JobDetails }): JSX.Element {
               </div>
             </section>
           )}
-          {job.lastError !== null && (
+          {job.lastError !== null && !job.timeline.some(({ error }) => error !== null) && (
             <section class="section">
               <h2 class="section-head">Last error</h2>
               <Stack text={job.lastError} />

@@ -47,11 +47,12 @@ export function JobsPage(): JSX.Element {
   const rows = list.rows ?? [];
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => setSelected(new Set()), [text]);
-  const toggle = (id: string): void => {
-    const next = new Set(selected);
-    if (!next.delete(id)) next.add(id);
-    setSelected(next);
-  };
+  const toggle = (id: string): void =>
+    setSelected((before) => {
+      const next = new Set(before);
+      if (!next.delete(id)) next.add(id);
+      return next;
+    });
   const { cursor } = useRowKeys({
     count: rows.length,
     open: (index) => go(jobAddress(rows[index]!.id)),
@@ -108,6 +109,7 @@ export function JobsPage(): JSX.Element {
                 isWhole={selected.size === rows.length}
                 onDone={live.reload}
                 onClear={() => setSelected(new Set())}
+                onSelectShown={() => setSelected(new Set(rows.map(({ id }) => id)))}
               />
             </>
           );

@@ -21,12 +21,21 @@ interface BulkBarProps {
   readonly isWhole: boolean;
   readonly onDone: () => void;
   readonly onClear: () => void;
+  readonly onSelectShown: () => void;
 }
 
 const shownButtons = 3;
 
 /** What can be done with the selected jobs, or with all that match. */
-export function BulkBar({ jobs, query, hasMore, isWhole, onDone, onClear }: BulkBarProps): JSX.Element | null {
+export function BulkBar({
+  jobs,
+  query,
+  hasMore,
+  isWhole,
+  onDone,
+  onClear,
+  onSelectShown,
+}: BulkBarProps): JSX.Element | null {
   const can = useCan();
   const { run } = useAction(onDone);
   const [asked, setAsked] = useState<JobActionName>();
@@ -59,6 +68,11 @@ export function BulkBar({ jobs, query, hasMore, isWhole, onDone, onClear }: Bulk
     <>
       <div class="bulk" role="toolbar" aria-label="Selected jobs">
         <span>{isAll ? "All that match" : `${formatNumber(count)} selected`}</span>
+        {!isWhole && (
+          <Button look="link" onClick={onSelectShown}>
+            Select all shown
+          </Button>
+        )}
         {canTakeAll && (
           <Button look="link" onClick={() => setAll(!isAll)}>
             {isAll ? `Only the ${formatNumber(count)} shown` : "Select all that match"}

@@ -15,6 +15,15 @@ interface FrameProps<Data> {
 /** Shows a page's data; its shape while it is loaded; and the last good data with its age if there is nothing newer. */
 export function Frame<Data>({ live, skeleton = <TableSkeleton />, children }: FrameProps<Data>): JSX.Element {
   const { data, error, at, reload } = live;
+  if (error?.code === "sign-in") {
+    return (
+      <Empty icon="lock" title="You are signed out.">
+        <Button look="primary" onClick={() => window.location.reload()}>
+          Sign in again
+        </Button>
+      </Empty>
+    );
+  }
   if (data === undefined && error) {
     return (
       <Empty icon="warning" title={error.message}>

@@ -10,9 +10,16 @@ export function useDialogElement(): RefObject<HTMLDialogElement | null> {
   const element = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const dialog = element.current;
+    const opener = document.activeElement;
     if (dialog && !dialog.open) dialog.showModal();
     dialog?.querySelector<HTMLElement>(firstFocus)?.focus();
-    return () => dialog?.close();
+    return () => {
+      dialog?.close();
+      // It is taken out of the page with what was focused in it.
+      window.setTimeout(() => {
+        if (document.activeElement === document.body && opener instanceof HTMLElement) opener.focus();
+      });
+    };
   }, []);
   return element;
 }

@@ -1,0 +1,248 @@
+import type { Page } from "playwright-core";
+import { expect, test, vi } from "vitest";
+import { until } from "../support/wait.ts";
+import { complaintsOf, expectAccessible, hasBrowser, useBrowser, type View, visit } from "./browser.ts";
+import { makeScene } from "./scene.ts";
+
+vi.setConfig({ testTimeout: 120_000 });
+const open = useBrowser();
+const twoViews: readonly View[] = [
+  { width: 1440, theme: "light" },
+  { width: 390, theme: "dark" },
+];
+const inAnHour = (): Date => new Date(Date.now() + 3_600_000);
+
+/** Presses a button of the page, of its open dialog, or of a menu behind the dots. */
+async function press(page: Page, name: string | RegExp): Promise<void> {
+  const scope = (await page.locator("dialog[open]").count()) > 0 ? page.locator("dialog[open]") : page.locator("main");
+  const button = scope.getByRole("button", { name, exact: true });
+  const more = scope.getByRole("button", { name: "More actions" });
+  await button.or(more).first().waitFor();
+  if ((await button.count()) === 0) await more.click();
+  await button
+    .or(scope.getByRole("menuitem", { name, exact: true }))
+    .first()
+    .click();
+}
+
+/** All jobs that match, as a person does: one, those shown, the rest. */
+async function selectAll(page: Page): Promise<void> {
+  await page
+    .getByRole("checkbox", { name: /Select job/ })
+    .first()
+    .check();
+  await press(page, "Select all shown");
+  await press(page, "Select all that match");
+}
+
+const told = (page: Page, text: string | RegExp): Promise<void> =>
+  page.locator(".toast").getByText(text).last().waitFor();
+
+test.skipIf(!hasBrowser).each(twoViews)(
+  "every action on a job does what its button says: $width px, $theme",
+  async (view) => {
+    const { utils, database, url } = await makeScene();
+    const page = await open(url, view);
+    const add = async (maxAttempts = 25): Promise<string> =>
+      (await utils.addJob("held", { token: "s3cret", n: 1 }, { runAt: inAnHour(), maxAttempts })).id;
+    const show = async (id: string): Promise<void> => visit(page, `jobs/${id}`);
+
+    const moved = await add();
+    await show(moved);
+    await press(page, "Reschedule");
+    await page.getByLabel("Run at", { exact: true }).fill("2035-01-02T03:04:05");
+    await page.getByLabel("Priority", { exact: true }).fill("7");
+    await page.getByLabel("Attempts at most", { exact: true }).fill("3");
+    await expectAccessible(page, "reschedule");
+    await press(page, "Reschedule 1 job");
+    await until(async () => (await database.job(moved))?.priority === 7);
+    expect((await database.job(moved))!.max_attempts).toBe(3);
+    expect((await database.job(moved))!.run_at.getFullYear()).toBe(2035);
+    await page.locator(".toast").getByRole("button", { name: "Undo" }).click();
+    await until(async () => (await database.job(moved))?.priority === 0);
+    expect((await database.job(moved))!.run_at.getFullYear()).not.toBe(2035);
+
+    await press(page, "Change priority …");
+    await page.getByLabel("Priority", { exact: true }).fill("-3");
+    await press(page, "Set to -3");
+    await until(async () => (await database.job(moved))?.priority === -3);
+
+    await press(page, "Run now");
+    await until(async () => (await database.job(moved))?.locked_by);
+    // The page learns it from the stream.
+    await page.locator(".why").getByText("Running").waitFor();
+    await press(page, "Cancel");
+    await page.getByLabel("Reason", { exact: true }).fill("wrong tenant");
+    await press(page, "Cancel 1 job");
+    await told(page, /cancel/i);
+
+    const failed = await add();
+    await show(failed);
+    await press(page, "Fail");
+    await press(page, "Fail 1 job");
+    await until(async () => (await database.job(failed))?.attempts === 25);
+    await page.locator(".why").getByText("Failed", { exact: true }).waitFor();
+    await press(page, "Retry");
+    await until(async () => (await database.job(failed))?.locked_by);
+
+    const removed = await add();
+    await show(removed);
+    await press(page, "Remove");
+    await press(page, "Remove 1 job");
+    await until(async () => (await database.job(removed)) === undefined);
+
+    const original = await add();
+    await show(original);
+    await press(page, "Duplicate …");
+    const payload = page.getByLabel("Payload (JSON)", { exact: true });
+    await until(async () => (await payload.inputValue()).includes('"n": 1'));
+    expect(await payload.inputValue()).toContain("•••");
+    await payload.fill((await payload.inputValue()).replace('"n": 1', '"n": 2'));
+    await page.getByLabel("Run at", { exact: true }).fill("2035-01-02T03:04:05");
+    await press(page, "Add the copy");
+    await page.locator("h1").getByText("held").waitFor();
+    const copy = (await database.jobs()).find(({ payload }) => (payload as { n?: number }).n === 2);
+    expect(copy?.payload).toEqual({ token: "s3cret", n: 2 });
+
+    await visit(page, "audit");
+    for (const action of ["Reschedule", "Run now", "Cancel", "Fail", "Retry", "Remove", "Add"]) {
+      await page.locator("td .name").getByText(action, { exact: true }).first().waitFor();
+    }
+    expect(complaintsOf(page)).toEqual([]);
+  },
+);
+
+test.skipIf(!hasBrowser).each(twoViews)(
+  "jobs are added with a form that checks them, paused, resumed, drained and run: $width px, $theme",
+  async (view) => {
+    const { utils, database, url } = await makeScene();
+    const page = await open(url, view);
+    await visit(page, "jobs");
+    await page.getByRole("link", { name: "Add a job" }).click();
+    await page.getByLabel("Task", { exact: true }).fill("order");
+    await page.getByLabel("Payload (JSON)", { exact: true }).fill('{ "amount": "ten" ');
+    await page.getByText("This is not JSON").waitFor();
+    await page.getByLabel("Payload (JSON)", { exact: true }).fill('{ "amount": "ten" }');
+    await press(page, "Add the job");
+    await page
+      .getByRole("alert")
+      .getByText(/amount/)
+      .waitFor();
+    expect(await database.jobs()).toEqual([]);
+    await page.getByLabel("Payload (JSON)", { exact: true }).fill('{ "amount": 10 }');
+    await page.getByLabel("Key", { exact: true }).fill("order:1");
+    await page.getByLabel("Run at", { exact: true }).fill("2035-01-02T03:04:05");
+    await press(page, "Add the job");
+    await page.locator("h1").getByText("order").waitFor();
+    expect(await database.jobs()).toMatchObject([
+      { task_identifier: "order", key: "order:1", payload: { amount: 10 } },
+    ]);
+
+    await visit(page, "tasks/mail/send");
+    await press(page, "Pause task mail/send");
+    await page.getByLabel("Reason", { exact: true }).fill("the mail server is down");
+    await press(page, "Pause this task");
+    await page.locator(".banner").getByText("the mail server is down").waitFor();
+    expect(await utils.listPauses()).toMatchObject([
+      { kind: "task", name: "mail/send", reason: "the mail server is down" },
+    ]);
+    await press(page, "Resume task mail/send");
+    await until(async () => (await utils.listPauses()).length === 0);
+
+    await utils.addJob("held", {}, { queueName: "tenant-1" });
+    await visit(page, "queues");
+    await press(page, "Pause queue tenant-1");
+    await press(page, "Pause this queue");
+    await page.locator("main").getByText("paused").first().waitFor();
+    await press(page, "Resume queue tenant-1");
+    await until(async () => (await utils.listPauses()).length === 0);
+
+    await visit(page, "limits");
+    await press(page, "Pause everything");
+    await press(page, "Pause everything");
+    await until(async () => (await utils.listPauses())[0]?.kind === "all");
+    await page.locator("tbody").getByRole("button", { name: "Resume everything" }).click();
+    await until(async () => (await utils.listPauses()).length === 0);
+
+    await visit(page, "workers");
+    await press(page, /^Drain worker/);
+    await press(page, "Drain this worker");
+    await page.locator("main").getByText("draining").waitFor();
+    await press(page, /^Resume worker/);
+    await until(async () => (await utils.listPauses()).length === 0);
+
+    await visit(page, "cron");
+    await press(page, "Run now: nightly");
+    await told(page, /\w/);
+    await until(async () => (await utils.listHistory({ task: "mail/send" })).entries.length > 0);
+    expect(complaintsOf(page)).toEqual([]);
+  },
+);
+
+test.skipIf(!hasBrowser).each(twoViews)(
+  "bulk actions count first, go on in the background, and can be stopped: $width px, $theme",
+  async (view) => {
+    const { utils, database, url } = await makeScene({ dashboard: { statementTimeout: 60_000 } });
+    const many = 4_000;
+    await database.query(
+      "select graphile_worker.add_job('held', '{}'::json, run_at => now() + interval '1 hour') from generate_series(1, $1)",
+      [many],
+    );
+    await utils.addJob("invoice/pdf", {}, { maxAttempts: 1 });
+    const [group] = await until(async () => {
+      const groups = await utils.listErrors();
+      return groups.length > 0 && groups;
+    });
+    const page = await open(url, view);
+
+    await visit(page, "jobs?state=scheduled");
+    const boxes = page.getByRole("checkbox", { name: /Select job/ });
+    await boxes.first().waitFor();
+    await boxes.nth(0).check();
+    await boxes.nth(1).check();
+    await page.getByRole("toolbar").getByText("2 selected").waitFor();
+    await expectAccessible(page, "selection");
+    await press(page, "Remove");
+    await press(page, "Remove 2 jobs");
+    await until(async () => (await utils.countJobs({ state: "scheduled" })) === many - 2);
+
+    await visit(page, "jobs?state=scheduled&task=held");
+    await boxes.first().waitFor();
+    await selectAll(page);
+    await press(page, "Fail");
+    await page.getByRole("dialog").getByRole("button", { name: "Fail 3,998 jobs" }).click();
+    await page.getByRole("dialog").getByText("Done: changed 3,998 of 3,998.").waitFor();
+    await expectAccessible(page, "bulk done");
+    await press(page, "Close");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(await utils.countJobs({ state: "dead" })).toBe(many - 1);
+
+    // The first of its chunks waits for a row that somebody holds; meanwhile it is stopped.
+    const client = await database.pool.connect();
+    await client.query("begin");
+    await client.query(
+      "select from graphile_worker._private_jobs where id = (select min(id) + 100 from graphile_worker._private_jobs) for update",
+    );
+    await visit(page, "jobs?state=dead&task=held");
+    await boxes.first().waitFor();
+    await selectAll(page);
+    await press(page, "Remove");
+    await page.getByRole("dialog").getByRole("button", { name: "Remove 3,998 jobs" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Stopping …" }).waitFor();
+    await client.query("commit");
+    client.release();
+    await page.getByRole("dialog").getByText("Stopped: changed 500 of 3,998.").waitFor();
+    expect(await utils.countJobs({ state: "dead", task: "held" })).toBe(3_498);
+    await press(page, "Close");
+
+    await visit(page, `errors/${group!.fingerprint}`);
+    await press(page, "Retry all of these (1)");
+    await page.getByRole("dialog").getByRole("button", { name: "Retry 1 job" }).click();
+    await page.getByRole("dialog").getByText("Done: changed 1 of 1.").waitFor();
+    await until(async () => (await utils.listHistory({ task: "invoice/pdf" })).entries.length >= 2);
+    await visit(page, "audit");
+    await page.locator("main").getByText("3,998").first().waitFor();
+    expect(complaintsOf(page)).toEqual([]);
+  },
+);

@@ -1,0 +1,75 @@
+import { expect, test, vi } from "vitest";
+import { until } from "../support/wait.ts";
+import {
+  complaintsOf,
+  expectAccessible,
+  expectNoSidewaysScroll,
+  hasBrowser,
+  useBrowser,
+  views,
+  visit,
+} from "./browser.ts";
+import { makeScene, type Scene } from "./scene.ts";
+
+vi.setConfig({ testTimeout: 120_000 });
+const open = useBrowser();
+
+/** Something on every page: jobs in all states, history, errors, a pause, an action. */
+async function fill({ utils }: Scene): Promise<{ waiting: string; failed: string; fingerprint: string }> {
+  await utils.addJobs(Array.from({ length: 5 }, (_, n) => ({ identifier: "mail/send", payload: { n } })));
+  await utils.addJob("held", { tenant: 17 }, { queueName: "tenant-17" });
+  const waiting = await utils.addJob(
+    "held",
+    { tenant: 17, lines: [{ sku: "A" }] },
+    { queueName: "tenant-17", jobKey: "sync:17" },
+  );
+  await utils.addJob("mail/send", {}, { runAt: new Date(Date.now() + 3_600_000), priority: -5 });
+  const failed = await utils.addJob("invoice/pdf", { invoice: 9917 }, { maxAttempts: 1 });
+  await utils.addJob("invoice/pdf", {}, { maxAttempts: 5 });
+  await utils.pause({ task: "nobody/has" }, { reason: "just so", by: "ann" });
+  const groups = await until(async () => {
+    const found = await utils.listErrors();
+    return found.length > 0 && (await utils.listHistory({ outcome: "succeeded" })).entries.length >= 5 && found;
+  });
+  return { waiting: waiting.id, failed: failed.id, fingerprint: groups[0]!.fingerprint };
+}
+
+test.skipIf(!hasBrowser).each(views)(
+  "every page shows what there is, to everybody: $width px, $theme",
+  async (view) => {
+    const scene = await makeScene();
+    const { waiting, failed, fingerprint } = await fill(scene);
+    const page = await open(scene.url, view);
+    const pages: readonly (readonly [string, string | RegExp])[] = [
+      ["", "mail/send"],
+      ["jobs", "sync:17"],
+      ["jobs?state=dead", "total is undefined"],
+      [`jobs/${waiting}`, "tenant-17"],
+      [`jobs/${failed}`, "total is undefined"],
+      ["jobs/new", "Payload (JSON)"],
+      ["errors", "total is undefined"],
+      [`errors/${fingerprint}`, "Example jobs"],
+      ["tasks", "invoice/pdf"],
+      ["tasks/mail/send", "per minute"],
+      ["queues", "tenant-17"],
+      ["cron", "nightly"],
+      ["workers", "Alive"],
+      ["limits", "just so"],
+      ["history", "Succeeded"],
+      ["audit", "Nobody has changed anything here yet."],
+      ["nowhere", "There is no such page."],
+    ];
+    for (const [path, text] of pages) {
+      const what = `${path} at ${view.width} px, ${view.theme}`;
+      if (path === "nowhere")
+        await page.evaluate(
+          `history.pushState(null, "", new URL("nowhere", document.baseURI)); dispatchEvent(new PopStateEvent("popstate"))`,
+        );
+      else await visit(page, path);
+      await page.locator("main").getByText(text).first().waitFor();
+      await expectAccessible(page, what);
+      await expectNoSidewaysScroll(page, what);
+      expect(complaintsOf(page), what).toEqual([]);
+    }
+  },
+);

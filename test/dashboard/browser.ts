@@ -1,0 +1,108 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
+import { hasProgram } from "../support/has-program.ts";
+
+export const hasBrowser = hasProgram("chromium");
+
+/** How the dashboard is looked at. */
+export interface View {
+  readonly width: 1440 | 390;
+  readonly theme: "light" | "dark";
+}
+
+export const views: readonly View[] = [
+  { width: 1440, theme: "light" },
+  { width: 1440, theme: "dark" },
+  { width: 390, theme: "light" },
+  { width: 390, theme: "dark" },
+];
+
+const flags = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/** Starts one browser for a file's tests, with a profile that nobody has used; gives the function that opens a page. */
+export function useBrowser(): (url: string, view?: View) => Promise<Page> {
+  let browser: Browser | undefined;
+  beforeAll(async () => {
+    if (hasBrowser) browser = await chromium.launch({ executablePath: findChromium(), headless: true, args: flags });
+  });
+  afterAll(() => browser?.close());
+  return async (url, { width, theme } = views[0]!) => {
+    const context = await browser!.newContext({
+      viewport: { width, height: width === 390 ? 844 : 900 },
+      colorScheme: theme,
+      reducedMotion: "reduce",
+    });
+    onTestFinished(() => context.close());
+    const page = await context.newPage();
+    page.setDefaultTimeout(20_000);
+    watch(page);
+    await page.goto(url);
+    return page;
+  };
+}
+
+const complaints = new WeakMap<Page, string[]>();
+
+/** Remembers whatever the browser complains about: errors of scripts, breaches of the content security policy. */
+function watch(page: Page): void {
+  const heard: string[] = [];
+  complaints.set(page, heard);
+  page.on("pageerror", (error) => heard.push(`error: ${error.message}`));
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") heard.push(`${message.type()}: ${message.text()}`);
+  });
+  page.on("dialog", (dialog) => {
+    heard.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+}
+
+/** What the browser complained about so far, except for answers that a test expects to fail. */
+export function complaintsOf(page: Page): readonly string[] {
+  return complaints.get(page)!.filter((text) => !text.includes("Failed to load resource"));
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Fails with what keeps people from using the page as it is now. */
+export async function expectAccessible(page: Page, what: string): Promise<void> {
+  // Scripts of a driver are not subject to the page's policy.
+  await page.evaluate(axe);
+  const violations = await page.evaluate(async () => {
+    const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+    // biome-ignore lint/suspicious/noExplicitAny: axe is only known to the page
+    const { violations } = await (globalThis as any).axe.run({ runOnly: tags });
+    return violations.map(({ id, nodes }: { id: string; nodes: { html: string }[] }) => `${id}: ${nodes[0]?.html}`);
+  });
+  expect(violations, what).toEqual([]);
+}
+
+/** The page must not be wider than the window. */
+export async function expectNoSidewaysScroll(page: Page, what: string): Promise<void> {
+  const [needed, given] = (await page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")) as [
+    number,
+    number,
+  ];
+  expect(needed, what).toBeLessThanOrEqual(given);
+}
+
+function findChromium(): string {
+  return process.env.CHROMIUM_PATH ?? "/usr/bin/chromium";
+}
+
+/** Goes to a page of the dashboard as a link within it would. */
+export async function visit(page: Page, path: string): Promise<void> {
+  const root = (await page.evaluate("document.baseURI")) as string;
+  await page.goto(new URL(path, root).href);
+  await page.locator("main :is(h1, .health)").first().waitFor();
+}
