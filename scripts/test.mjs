@@ -12,7 +12,7 @@ const given = process.argv.slice(2);
 const isMatrix = given.includes("--matrix");
 const filters = given.filter((argument) => argument !== "--matrix");
 
-for (const name of ["compat", "dashboard", "orms", "package", "postgres", "testing"])
+for (const name of ["compat", "dashboard", "dashboard/mounting", "orms", "package", "postgres", "testing"])
   installPrivate(join(root, "test", name));
 for (const name of ["frameworks", "next-producer"]) installPrivate(join(root, "examples", name));
 const gaps = Object.entries({

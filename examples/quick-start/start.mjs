@@ -2,6 +2,8 @@
 import { fileURLToPath } from "node:url";
 import { startEmbedded } from "@hathi/embedded";
 import { run } from "hathi";
+import { serveDashboard } from "hathi/dashboard";
+import { makeMetrics } from "hathi/metrics";
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url));
 
@@ -18,10 +20,17 @@ const runner = await run({
   concurrency: 5,
   // If this process is killed, another worker takes over its jobs.
   recovery: true,
+  // What the dashboard shows: rates and times, and what became of each job.
+  metrics: makeMetrics(),
+  history: "outcomes",
   noHandleSignals: true,
 });
 
-console.log('3. Adding a job: addJob("greet", { name: "world" }) …');
+console.log("3. Serving the dashboard; open it in a browser:");
+const dashboard = await serveDashboard({ connectionString, migrate: false, title: "quick start" });
+console.log(`   ${dashboard.url}`);
+
+console.log('4. Adding a job: addJob("greet", { name: "world" }) …');
 await runner.addJob("greet", { name: "world" });
 console.log(
   "   It runs below; the crontab adds another one every minute. Ctrl-C lets running jobs finish and stops.\n",
@@ -38,6 +47,7 @@ process.on("SIGTERM", stop);
 
 async function stopAll() {
   console.log("\nStopping: no new jobs are taken, running ones finish …");
+  await dashboard.close();
   await runner.stop("Stopped by hand");
   await server?.stop();
   console.log("Stopped.");

@@ -40,6 +40,8 @@ const settings = `{
     concurrentJobs: 10,
     // Jobs of a worker that died are given to another one.
     recovery: true,
+    // What became of each job is kept for a while; 'npx hathi history' and the dashboard show it.
+    history: "outcomes",
   },
 }`;
 

@@ -67,7 +67,16 @@ test("a page reads its own rows, the sample its share, the queues their index, a
   const [{ pages }] = (await db.query<{ pages: number }>(
     "select pg_relation_size('graphile_worker._private_jobs') / 8192 as pages",
   )) as [{ pages: number }];
-  const free = { task: null, queue: null, key: null, since: null, before: null, search: null, error: null, redact: null };
+  const free = {
+    task: null,
+    queue: null,
+    key: null,
+    since: null,
+    before: null,
+    search: null,
+    error: null,
+    redact: null,
+  };
   const anything = { ...free, from: null, upTo: "499999", limit: 51 };
   expect(await pagesRead(listJobs.all, anything)).toBeLessThan(1_000);
   expect(await pagesRead(listJobs.dead, anything)).toBeLessThan(1_000);

@@ -25,6 +25,9 @@ test.each(["SIGINT", "SIGTERM"] as const)(
     const start = join(installed.folder, "example/start.mjs");
     const program = startCommand(process.execPath, [start], { cwd: dirname(start) });
     await program.says(/psql "postgres:\/\//);
+    const [, address = ""] = await program.says(/(http:\/\/127\.0\.0\.1:\d+\/\?token=\S+)/);
+    const landed = await fetch(address, { redirect: "manual" });
+    expect([landed.status, landed.headers.getSetCookie().length]).toEqual([303, 1]);
     await program.says(/Hello, world!/);
     await program.says(/Completed task \d+ \(greet, .*ms\) with success/);
     program.kill(signal);

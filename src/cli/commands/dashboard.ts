@@ -9,13 +9,7 @@ export const dashboard = defineCommand({
   describe: "Serve a web page that shows the queue and lets you act on it",
   flags: {
     ...databaseFlags,
-    port: {
-      alias: "p",
-      type: "number",
-      default: 4000,
-      requiresArg: true,
-      describe: "The port; 0 for any that is free",
-    },
+    port: { alias: "p", type: "number", requiresArg: true, describe: "The port (default: 4000, or any that is free)" },
     host: {
       type: "string",
       requiresArg: true,

@@ -36,7 +36,8 @@ export const init = defineCommand({
     if (!isInstalled(folder)) terminal.note("\nThe files need the package: npm install hathi");
     if (args.json) return;
     terminal.print(
-      "\nStart a worker with 'npx hathi', and in another terminal: npx hathi add hello --payload '{\"name\":\"world\"}'",
+      "\nStart a worker with 'npx hathi --dashboard', which prints the address of a web page that shows its jobs;" +
+        '\nand in another terminal: npx hathi add hello --payload \'{"name":"world"}\'',
     );
   },
 });

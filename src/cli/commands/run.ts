@@ -73,7 +73,11 @@ const flags = {
     default: false,
     describe: "Serve the dashboard beside the worker; its address is printed",
   },
-  "dashboard-port": { type: "number", requiresArg: true, describe: "The dashboard's port (default: 4000)" },
+  "dashboard-port": {
+    type: "number",
+    requiresArg: true,
+    describe: "The dashboard's port (default: 4000, or any that is free)",
+  },
   "dashboard-host": {
     type: "string",
     requiresArg: true,

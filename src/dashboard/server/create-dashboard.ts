@@ -15,6 +15,8 @@ export interface Dashboard {
   fetch(request: Request): Promise<Response>;
   /** For `node:http`, Express, Nest, Koa, Fastify's raw requests and alike. A body that was parsed before is taken from `request.body`. */
   node(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** Connects to the database now; otherwise the first request does. */
+  open(): Promise<void>;
   /** Ends streams and what runs in the background, and closes the connections. May be called twice. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -26,7 +28,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   const streams = new Streams();
   let opened: Promise<Opened> | undefined;
   let isClosed = false;
-  const open = (): Promise<Opened> => {
+  const open = async (): Promise<Opened> => {
     if (isClosed) throw new ConfigError("The dashboard was closed.");
     opened ??= openDesk(options, streams).catch((error: unknown) => {
       // The next request tries again.
@@ -53,6 +55,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       // A browser that is gone is no error.
       await sendResponse(answer, response, request.method === "HEAD").catch(() => response.destroy());
     },
+    open: async () => void (await open()),
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { userInfo } from "node:os";
 import { ConfigError } from "../../index.ts";
-import { createDashboard } from "./create-dashboard.ts";
+import { createDashboard, type Dashboard } from "./create-dashboard.ts";
 import type { DashboardOptions } from "./options.ts";
 
 export interface ServeDashboardOptions extends Omit<DashboardOptions, "auth" | "basePath"> {
-  /** 0 for any that is free; 4000, if left out. */
+  /** 0 for any that is free. If left out: 4000 or, where that is taken, any that is free. */
   readonly port?: number | undefined;
   /** Whom it listens to; this machine alone, if left out. */
   readonly host?: string | undefined;
@@ -23,7 +23,7 @@ export interface DashboardServer {
 
 /** Serves a dashboard on a port of its own. The server does not keep the process alive. */
 export async function serveDashboard(options: ServeDashboardOptions): Promise<DashboardServer> {
-  const { port = 4000, host = "127.0.0.1", auth, ...rest } = options;
+  const { port, host = "127.0.0.1", auth, ...rest } = options;
   if (auth === undefined && !isLoopback(host)) {
     throw new ConfigError(
       `A dashboard that listens to other machines ('${host}') needs 'auth', such as { bearer: token } or { basic: { username, password } }.`,
@@ -31,10 +31,26 @@ export async function serveDashboard(options: ServeDashboardOptions): Promise<Da
   }
   const token = auth === undefined ? randomBytes(24).toString("base64url") : undefined;
   const dashboard = createDashboard({ ...rest, auth: auth ?? { bearer: { token: token!, name: whoami() } } });
+  try {
+    await dashboard.open();
+    return await serve(dashboard, { port, host, token });
+  } catch (error) {
+    await dashboard.close();
+    throw error;
+  }
+}
+
+interface Listening {
+  readonly port: number | undefined;
+  readonly host: string;
+  readonly token: string | undefined;
+}
+
+async function serve(dashboard: Dashboard, { port, host, token }: Listening): Promise<DashboardServer> {
   const server = createServer((request, response) => void dashboard.node(request, response));
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", (error) => reject(new ConfigError(`The dashboard cannot be served: ${error.message}`)));
-    server.listen({ port, host }, resolve);
+  await listen(server, port ?? 4000, host).catch((error: Error & { code?: string }) => {
+    if (port === undefined && error.code === "EADDRINUSE") return listen(server, 0, host);
+    throw new ConfigError(`The dashboard cannot be served: ${error.message}`);
   });
   server.unref();
   const { address, family, port: chosen } = server.address() as AddressInfo;
@@ -50,6 +66,16 @@ export async function serveDashboard(options: ServeDashboardOptions): Promise<Da
       await closed;
     },
   };
+}
+
+function listen(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ port, host }, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
 }
 
 /** Who has started it has the token. */

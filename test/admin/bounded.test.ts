@@ -1,0 +1,120 @@
+import { fc, test as propertyTest } from "@fast-check/vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type JobFilter, type JobState, makeWorkerUtils, type QueueUtils } from "../../src/index.ts";
+import { freshDatabase, type TestDatabase } from "../support/database.ts";
+import { rememberingLogger } from "../support/log.ts";
+
+/* Reading very many jobs in steps of a bounded size. */
+
+let db: TestDatabase;
+let utils: QueueUtils;
+beforeAll(async () => {
+  db = await freshDatabase({ cleanUp: () => undefined });
+  utils = await makeWorkerUtils({ pgPool: db.pool, logger: rememberingLogger().logger });
+  await db.query("insert into graphile_worker._private_tasks (identifier) values ('a'), ('b')");
+  // With gaps between the ids, and in every state.
+  await db.query(`
+    insert into graphile_worker._private_jobs (id, task_id, payload, run_at, attempts, locked_at, locked_by, last_error, created_at)
+    overriding system value
+    select n * 3, case when n % 3 = 0 then 2 else 1 end, json_build_object('n', n, 'secret', 'hush' || n),
+      now() + case when n % 4 = 0 then interval '1 day' else interval '-1 day' end, case when n % 5 = 0 then 25 else 0 end,
+      case when n % 7 = 0 then now() end, case when n % 7 = 0 then 'w' end, case when n % 5 = 0 then 'boom' end,
+      '2026-01-01'::timestamptz + n * interval '1 hour'
+    from generate_series(1, 200) as n`);
+  await db.query(`
+    insert into graphile_worker._hathi_history_attempts
+      (expires_on, settled_at, entry, job_id, task_identifier, attempt, max_attempts, outcome, wait_ms, run_ms, worker_id, created_at, error, error_class, fingerprint)
+    select '2030-01-01', now(), n, n * 3, 'a', case when n % 10 = 0 then 25 else 24 end, 25, 'failed', 0, 0, 'w', now(), 'boom', 'Error', 'f' || n % 2
+    from generate_series(5, 200, 5) as n`);
+});
+afterAll(async () => {
+  await utils.release();
+  await db.drop();
+});
+
+const filters = fc.record(
+  {
+    state: fc.constantFrom<JobState>("waiting", "scheduled", "running", "dead"),
+    task: fc.constantFrom("a", "b", "none"),
+    search: fc.constantFrom("boom", '"n" : 1', "nothing"),
+    since: fc.integer({ min: 0, max: 200 }).map((hours) => new Date(Date.UTC(2026, 0, 1, hours))),
+    until: fc.integer({ min: 0, max: 200 }).map((hours) => new Date(Date.UTC(2026, 0, 1, hours))),
+    upTo: fc.integer({ min: 0, max: 700 }),
+    error: fc.constantFrom("f0", "f1"),
+  },
+  { requiredKeys: [] },
+);
+
+async function everyPage(filter: JobFilter, limit: number, lookAt: number): Promise<string[]> {
+  const ids: string[] = [];
+  let after: string | null = null;
+  do {
+    const page = await utils.listJobs(filter, { limit, lookAt, after });
+    expect(page.jobs.length).toBeLessThanOrEqual(limit);
+    ids.push(...page.jobs.map(({ id }) => id));
+    after = page.next;
+  } while (after !== null);
+  return ids;
+}
+
+async function everyScan(filter: JobFilter, lookAt: number): Promise<string[]> {
+  const ids: string[] = [];
+  let after: string | null = null;
+  do {
+    const scan = await utils.scanJobs(filter, { lookAt, after });
+    expect(scan.ids.length).toBeLessThanOrEqual(lookAt);
+    ids.push(...scan.ids);
+    after = scan.next;
+  } while (after !== null);
+  return ids;
+}
+
+propertyTest.prop([filters, fc.integer({ min: 1, max: 60 }), fc.integer({ min: 7, max: 300 })], { numRuns: 60 })(
+  "steps of any size find the same jobs as one look at all, each once and in order",
+  async (filter, limit, lookAt) => {
+    const all = (await utils.listJobs(filter, { limit: 1000 })).jobs.map(({ id }) => id);
+    expect(await everyPage(filter, limit, lookAt)).toEqual(all);
+    expect(await everyScan(filter, lookAt)).toEqual([...all].reverse());
+    expect(await utils.countJobs(filter)).toBe(all.length);
+  },
+);
+
+test("jobs are found by the error of their last attempt, not by an earlier one", async () => {
+  const found = (await utils.listJobs({ error: "f0" }, { limit: 1000 })).jobs;
+  // Those whose attempt 24 failed so have failed once more since.
+  expect(found.map(({ id }) => Number(id) / 3)).toEqual(Array.from({ length: 20 }, (_, n) => 200 - n * 10));
+  expect((await utils.listJobs({ error: "f1" })).jobs).toEqual([]);
+});
+
+test("what is redacted is not found by searching for it", async () => {
+  expect((await utils.listJobs({ search: "HUSH77" })).jobs).toHaveLength(1);
+  expect((await utils.listJobs({ search: "HUSH77", redact: ["secret"] })).jobs).toEqual([]);
+  expect((await utils.listJobs({ search: '"n"', redact: ["**.secret"] }, { limit: 300 })).jobs).toHaveLength(200);
+});
+
+test("a statement that takes too long is stopped on the server, and the next one works", async () => {
+  const hasty = await makeWorkerUtils(
+    { connectionString: db.url, maxPoolSize: 1, logger: rememberingLogger().logger },
+    { statementTimeout: 100 },
+  );
+  const blocker = await db.pool.connect();
+  try {
+    await blocker.query("begin; lock table graphile_worker._private_tasks");
+    await expect(hasty.listJobs({ task: "a" })).rejects.toThrow(/timeout/);
+  } finally {
+    await blocker.query("rollback");
+    blocker.release();
+  }
+  expect((await hasty.listJobs({ task: "a" }, { limit: 1 })).jobs).toHaveLength(1);
+  await hasty.release();
+});
+
+test("errors are grouped over the latest failures only, with a trend over time", async () => {
+  const [first] = await utils.listErrors({ since: new Date(Date.now() - 3_600_000), steps: 4 });
+  expect(first).toMatchObject({ count: 20, jobs: 20, trend: [0, 0, 0, 20] });
+  const few = await utils.listErrors({ lookAt: 7 });
+  expect(few.reduce((sum, { count }) => sum + count, 0)).toBe(7);
+  expect(few.every(({ trend }) => trend.length === 0)).toBe(true);
+  expect(await utils.listErrors({ fingerprint: "f1" })).toMatchObject([{ fingerprint: "f1", count: 20 }]);
+  await expect(utils.listErrors({ steps: 4 })).rejects.toThrow("'steps' needs 'since'.");
+});
