@@ -1,5 +1,4 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import axe from "axe-core";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import { hasProgram } from "../support/has-program.ts";
@@ -72,12 +71,10 @@ export function complaintsOf(page: Page): readonly string[] {
   return complaints.get(page)!.filter((text) => !text.includes("Failed to load resource"));
 }
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
 /** Fails with what keeps people from using the page as it is now. */
 export async function expectAccessible(page: Page, what: string): Promise<void> {
   // Scripts of a driver are not subject to the page's policy.
-  await page.evaluate(axe);
+  await page.evaluate(axe.source);
   const violations = await page.evaluate(async () => {
     const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
     // biome-ignore lint/suspicious/noExplicitAny: axe is only known to the page

@@ -5,7 +5,7 @@ import { usePreference } from "../core/preferences.ts";
 import { pointAt, useCrosshair } from "./crosshair.ts";
 import { areaPath, linePath, roundUp, timeTicks } from "./scale.ts";
 
-export interface Line {
+interface Line {
   readonly name: string;
   readonly values: readonly (number | null)[];
   readonly tone: 1 | 2 | 3 | 4;
