@@ -28,6 +28,7 @@ const guideGroups = [
     text: "Production",
     items: [
       page("Deployment", "/deployment"),
+      page("Dashboard", "/dashboard"),
       page("Monitoring", "/monitoring"),
       page("History and results", "/history-and-results"),
       page("Crash recovery", "/crash-recovery"),

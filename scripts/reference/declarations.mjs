@@ -2,11 +2,12 @@ import { readdirSync } from "node:fs";
 import { parseAst } from "rolldown/parseAst";
 import { docAbove, readSource, root } from "./source.mjs";
 
-/** Everything that the library declares at the top of a file, by name, as it is written there. The command line is no part of it. */
+/** Everything that the library declares at the top of a file, by name, as it is written there. The command line and the inside of the dashboard are no part of it. */
 export function readDeclarations() {
   const found = new Map();
   for (const path of readdirSync(`${root}src`, { recursive: true, encoding: "utf8" })) {
-    if (!path.endsWith(".ts") || path.startsWith("cli/")) continue;
+    if (!path.endsWith(".ts") || path.startsWith("cli/") || /^dashboard\/(?!server\/(create|serve)-)/.test(path))
+      continue;
     const text = readSource(`src/${path}`);
     const file = { text, lines: text.split("\n") };
     for (const statement of parseAst(text, { lang: "ts" }).body) {

@@ -17,6 +17,7 @@ const sections = [
   ["## Inspect jobs", { methods: ["listJobs", "countJobs", "getJob", "explainJob", "getJobStats", "getJobTimes"] }],
   ["", { methods: ["waitForJob", "addJobAndWait", "onProgress", "listHistory", "getJobHistory", "listErrors"] }],
   ["", { methods: ["listQueues", "listWorkers", "listCrontabs"] }],
+  ["", { methods: ["scanJobs", "getJobFigures", "getJobTrends"] }],
   ["## Change jobs", { methods: ["removeJob", "rescheduleJobs", "retryJobs", "completeJobs", "permanentlyFailJobs"] }],
   ["", { methods: ["cancelJobs", "changeMatchingJobs", "pause", "resume", "listPauses"] }],
   ["## Maintain", { methods: ["examineHealth", "checkPayloads", "listActiveWorkers", "sweepStaleWorkers"] }],
@@ -30,6 +31,8 @@ const sections = [
   ["### TestQueue", { members: "TestQueue" }],
   ["### clock", { members: "TestClock", example: true }],
   ["", { call: ["startTestDatabase"] }],
+  ["## Dashboard", { call: ["createDashboard", "serveDashboard"] }],
+  ["", { methods: ["beginAction", "reportAction", "stopAction", "getAction", "listActions", "deleteActions"] }],
   ["## Metrics", { call: ["makeMetrics", "metricsHandler", "serveMetrics"] }],
   ["## Hooks and logs", { call: ["makeHooks", "makeLogFactory"] }],
   [
@@ -137,7 +140,7 @@ export function makeFunctionsPage() {
   }
 }
 
-const intro = `Everything that \`import { … } from "hathi"\` gives, and what \`hathi/testing\` and \`hathi/metrics\` give. Options have [a page of their own](options.md), and so do
+const intro = `Everything that \`import { … } from "hathi"\` gives, and what \`hathi/testing\`, \`hathi/metrics\` and \`hathi/dashboard\` give. Options have [a page of their own](options.md), and so do
 [errors](errors.md). The examples run as they are, on the database in \`DATABASE_URL\`; one with a file name needs a project around it.`;
 
 const typesIntro = "A field with `?` may be left out.";
@@ -180,7 +183,12 @@ function checkComplete(methodNames) {
     ...[call, list, members].flat(),
     ...methods.map((name) => `utils.${name}`),
   ]);
-  const exported = ["src/index.ts", "src/testing/index.ts", "src/metrics/index.ts"].flatMap(readExportedValues);
+  const exported = [
+    "src/index.ts",
+    "src/testing/index.ts",
+    "src/metrics/index.ts",
+    "src/dashboard/server/index.ts",
+  ].flatMap(readExportedValues);
   const wanted = [...exported.filter((name) => !name.endsWith("Error") && name !== "clock"), ...methodNames];
   const missing = wanted.filter((name) => !named.includes(name));
   if (missing.length > 0) throw new Error(`Not on the page of functions: ${missing.join(", ")}.`);

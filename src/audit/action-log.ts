@@ -54,7 +54,7 @@ export interface ActionPage {
 export interface ActionLog {
   /** Writes down that an action begins. Report on it until it has an outcome; without a report for a minute it counts as interrupted. */
   beginAction(action: NewAction): Promise<LoggedAction>;
-  /** Writes down how far an action is. The answer tells whether somebody wants it to stop (`stop_asked_by`); null if it has ended already. */
+  /** Writes down how far an action is. The answer tells who has asked for a stop (`stop_asked_by`); null if it has ended already. */
   reportAction(id: string, report: ActionReport): Promise<LoggedAction | null>;
   /** Asks an action to stop, in whichever process it runs; null if it has ended already. */
   stopAction(id: string, by?: string): Promise<LoggedAction | null>;

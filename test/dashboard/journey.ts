@@ -79,7 +79,7 @@ export async function startPrefixProxy(port: number): Promise<Proxy> {
     const sent = forward(
       {
         port,
-        host: "127.0.0.1",
+        host: "localhost",
         method: request.method,
         path: request.url!.replace(/^\/tools/, ""),
         headers: { ...request.headers, host: "internal.example:8080" },

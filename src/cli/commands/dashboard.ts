@@ -15,7 +15,7 @@ export const dashboard = defineCommand({
       requiresArg: true,
       describe: "The address to serve it on (default: 127.0.0.1, this machine only); others need HATHI_DASHBOARD_TOKEN",
     },
-    "read-only": { type: "boolean", default: false, describe: "Nobody may change anything" },
+    "read-only": { type: "boolean", default: false, describe: "Permit no change at all" },
     title: { type: "string", requiresArg: true, describe: "What the page calls this installation, such as production" },
   },
   async run(args, terminal) {

@@ -1,63 +1,76 @@
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { createDashboard, type Dashboard } from "../../../src/dashboard/server/index.ts";
-import { rememberingLogger } from "../../support/log.ts";
+import { blocksOf, readPage, root } from "../../docs/pages.ts";
+import { startCommand } from "../../support/program.ts";
 import { sharedDatabase } from "../../support/shared-database.ts";
 import { startPrefixProxy, takeJourney } from "../journey.ts";
-// @ts-expect-error: JavaScript, as the documents show it
-import { mounts as untyped } from "./mounts.mjs";
 
-/* The frameworks are in a package of their own, which scripts/test.mjs installs. Next is an example: test/examples/next.test.ts. */
+/*
+ * The programs of docs/dashboard.md, run as they are, with the built package. Their frameworks are in a package of their own, which scripts/test.mjs installs. Next has a test
+ * of its own: test/examples/next.test.ts.
+ */
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 90_000 });
 
-type Mount = (dashboard: Dashboard) => Promise<{ readonly port: number; stop(): Promise<void> }>;
-const mounts = untyped as Record<string, Mount>;
+const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+const folder = here("documented");
 const database = sharedDatabase();
-let dashboard: Dashboard;
+const password = "correct horse battery";
+const headers = { authorization: `Basic ${Buffer.from(`ops:${password}`).toString("base64")}` };
+
+const programs = new Map(
+  blocksOf(readPage("docs/dashboard.md")).flatMap(({ file, text }) =>
+    file?.endsWith(".mjs") ? [[file, text] as const] : [],
+  ),
+);
+/** What the reader has already. */
+const module = `
+  import "reflect-metadata";
+  import { Module } from "@nestjs/common";
+  export class AppModule {}
+  Module({})(AppModule);`;
+const plain = `
+  import { createServer } from "node:http";
+  import { dashboard } from "./dashboard.mjs";
+  createServer((request, response) => void dashboard.node(request, response)).listen(process.env.PORT);`;
+
 beforeAll(() => {
-  dashboard = createDashboard({
-    auth: { basic: { username: "ann", password: "correct horse" } },
-    basePath: "/admin/hathi",
-    connectionString: database().url,
-    migrate: false,
-    statementTimeout: 30_000,
-    logger: rememberingLogger().logger,
-  });
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(join(folder, "node_modules"), { recursive: true });
+  symlinkSync(root, join(folder, "node_modules/hathi"), "junction");
+  for (const [name, text] of programs) writeFileSync(join(folder, name), text);
+  for (const version of ["4", "5"]) {
+    const text = programs.get("express.mjs")!.replace('from "express"', `from "express-${version}"`);
+    writeFileSync(join(folder, `express-${version}.mjs`), text);
+  }
+  writeFileSync(join(folder, "app.module.mjs"), module);
+  writeFileSync(join(folder, "node-http.mjs"), plain);
 });
-afterAll(() => dashboard.close());
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const headers = { authorization: `Basic ${Buffer.from("ann:correct horse").toString("base64")}` };
+test("the documents show every framework", () => {
+  const names = ["dashboard", "express", "fastify", "hono", "koa", "nest"].map((name) => `${name}.mjs`);
+  expect([...programs.keys()]).toEqual(names);
+});
 
-test.each(Object.keys(mounts))(
+test.each(["express-4", "express-5", "fastify", "hono", "koa", "nest", "node-http"])(
   "%s, below a path, with bodies that were parsed before, and behind a proxy that changes path and host",
   async (name) => {
-    const { port, stop } = await mounts[name]!(dashboard);
-    const proxy = await startPrefixProxy(port);
+    const program = startCommand(process.execPath, ["--import", here("announce.mjs"), join(folder, `${name}.mjs`)], {
+      cwd: folder,
+      env: { PORT: "0", DATABASE_URL: database().url, DASHBOARD_PASSWORD: password },
+    });
+    const [, port] = await program.says(/listening on (\d+)/);
+    const proxy = await startPrefixProxy(Number(port));
     try {
-      const mount = `http://127.0.0.1:${port}/admin/hathi`;
+      const mount = `http://localhost:${port}/admin/hathi`;
       expect((await fetch(mount)).status).toBe(401);
       await takeJourney(mount, headers);
       await takeJourney(`${proxy.url}/admin/hathi`, headers);
     } finally {
       await proxy.stop();
-      await stop();
     }
   },
 );
-
-test("no path at all", async () => {
-  const bare = createDashboard({
-    auth: "host",
-    connectionString: database().url,
-    migrate: false,
-    statementTimeout: 30_000,
-    logger: rememberingLogger().logger,
-  });
-  const { port, stop } = await mounts["node:http"]!(bare);
-  try {
-    await takeJourney(`http://127.0.0.1:${port}`);
-  } finally {
-    await stop();
-    await bare.close();
-  }
-});
