@@ -77,7 +77,7 @@ export interface Session {
   readonly tasks: readonly AddableTask[];
 }
 
-export interface AddableTask {
+interface AddableTask {
   readonly name: string;
   /** Its payload is checked before a job is added. */
   readonly isChecked: boolean;
@@ -406,7 +406,7 @@ export interface CronRow {
   readonly canRunNow: boolean;
 }
 
-export interface CronRunTime {
+interface CronRunTime {
   readonly at: Moment;
   /** ISO 8601 with the offset of the entry's zone. */
   readonly localTime: string;
@@ -441,7 +441,7 @@ export interface WorkerRow {
   readonly running: readonly RunningJob[];
 }
 
-export interface RunningJob {
+interface RunningJob {
   readonly id: string;
   readonly task: string;
   readonly since: Moment;
@@ -474,7 +474,7 @@ export interface LimitInfo {
   readonly isOverridden: boolean;
 }
 
-export interface LimitKey {
+interface LimitKey {
   readonly key: string;
   readonly used: number;
   readonly waiting: BoundedCount;
@@ -496,7 +496,7 @@ export interface PauseInfo {
 // ——— History and audit ————————————————————————————————————————————————————————————————————————————————————————————————
 
 export const outcomes = ["succeeded", "failed", "permanentlyFailed", "cancelled", "snoozed"] as const;
-export type Outcome = (typeof outcomes)[number];
+type Outcome = (typeof outcomes)[number];
 
 /** Also the query string of `api/history` and of the page `history`. */
 export interface HistoryQuery {
@@ -662,7 +662,7 @@ export interface BulkPreview {
   readonly target: string;
 }
 
-export type RunState = "running" | "done" | "stopped" | "failed" | "interrupted";
+type RunState = "running" | "done" | "stopped" | "failed" | "interrupted";
 
 /** POST api/bulk (202) with a `BulkRequest`, GET api/bulk?id=…, POST api/bulk/stop with `{ id }`. */
 export interface BulkRun {

@@ -18,7 +18,7 @@ export interface Caller {
   readonly hasSession: boolean;
 }
 
-export interface Incoming {
+interface Incoming {
   readonly request: Request;
   readonly node?: IncomingMessage | undefined;
 }

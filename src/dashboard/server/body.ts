@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { badRequest, Refusal } from "./refusal.ts";
 
 /** Larger bodies are refused before they are read to the end. */
-export const mostBytes = 256 * 1024;
+const mostBytes = 256 * 1024;
 
 const tooLarge = (): Refusal => new Refusal("too-large", `A request's body may have ${mostBytes / 1024} kB at most.`);
 

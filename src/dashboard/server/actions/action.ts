@@ -15,7 +15,7 @@ export interface Done {
 }
 
 /** An action that was asked for, checked and not begun. */
-export interface Prepared {
+interface Prepared {
   /** For the audit, which everybody may read: no payloads. */
   readonly target: AuditTarget;
   run(): Promise<Done>;

@@ -5,7 +5,7 @@ import { badRequest } from "../refusal.ts";
 import { type Action, type Done, say } from "./action.ts";
 
 /** What an action does with some jobs: those that it has changed. */
-export type ChangeJobs = (utils: QueueUtils, ids: readonly string[]) => Promise<readonly { readonly id: string }[]>;
+type ChangeJobs = (utils: QueueUtils, ids: readonly string[]) => Promise<readonly { readonly id: string }[]>;
 
 interface JobAction {
   /** Fields that it takes beside the jobs. */

@@ -25,7 +25,7 @@ export interface AuditTarget {
   readonly [further: string]: unknown;
 }
 
-export function toAuditRow(action: LoggedAction): AuditRow {
+function toAuditRow(action: LoggedAction): AuditRow {
   const target = action.target as AuditTarget;
   return {
     id: action.id,

@@ -44,7 +44,7 @@ export const job: Page<JobDetails> = async (desk, { query }) => {
 };
 
 /** What makes sense for a job as it is. */
-export const actionsByState: Readonly<Record<JobStateName, readonly JobActionName[]>> = {
+const actionsByState: Readonly<Record<JobStateName, readonly JobActionName[]>> = {
   waiting: ["reschedule", "cancel", "fail", "remove"],
   scheduled: ["runNow", "reschedule", "cancel", "fail", "remove"],
   running: ["cancel"],
