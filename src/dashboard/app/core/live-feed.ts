@@ -14,7 +14,7 @@ interface FeedOptions {
 /** Nothing for this long, not even a ping: the stream is cut or held back on its way. */
 const silenceMs = 25_000;
 /** A stream that works says so at once. */
-const firstMs = 4_000;
+const firstMs = 8_000;
 const pollMs = 5_000;
 const retryMs = 60_000;
 

@@ -1,39 +1,15 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { NewJob } from "../../contract.ts";
 import { jobAddress } from "../core/addresses.ts";
 import { act, messageOf, read } from "../core/api.ts";
+import { type Draft, draftOf, emptyDraft, newJobOf, parsePayload } from "../core/job-draft.ts";
 import { go, Link, usePlace } from "../core/router.tsx";
 import { useCan, useSession } from "../core/session.ts";
 import { Button } from "../parts/button.tsx";
-import { Field, momentOf } from "../parts/field.tsx";
+import { Field } from "../parts/field.tsx";
 import { Empty } from "../parts/frame.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { tell } from "../parts/toasts.tsx";
-
-interface Draft {
-  readonly task: string;
-  readonly payload: string;
-  readonly queue: string;
-  readonly key: string;
-  readonly keyMode: string;
-  readonly runAt: string;
-  readonly priority: string;
-  readonly maxAttempts: string;
-  readonly flags: string;
-}
-
-const emptyDraft: Draft = {
-  task: "",
-  payload: "{}",
-  queue: "",
-  key: "",
-  keyMode: "",
-  runAt: "",
-  priority: "",
-  maxAttempts: "",
-  flags: "",
-};
 
 /** Adds a job by hand, or a copy of another one with its payload edited. */
 export function AddPage(): JSX.Element {
@@ -52,16 +28,7 @@ export function AddPage(): JSX.Element {
   useEffect(() => {
     if (!copyOf) return;
     read("job", { id: copyOf }).then(
-      ({ task, payload, queue, details }) =>
-        setDraft({
-          ...emptyDraft,
-          task: task ?? "",
-          payload: JSON.stringify(payload ?? {}, null, 2),
-          queue: queue ?? "",
-          priority: details ? String(details.priority) : "",
-          maxAttempts: details ? String(details.maxAttempts) : "",
-          flags: details?.flags.join(", ") ?? "",
-        }),
+      (job) => setDraft(draftOf(job)),
       (error: unknown) => setProblem(messageOf(error)),
     );
   }, [copyOf]);
@@ -77,7 +44,7 @@ export function AddPage(): JSX.Element {
       </>
     );
   }
-  const json = parse(draft.payload);
+  const json = parsePayload(draft.payload);
   const submit = async (): Promise<void> => {
     setBusy(true);
     try {
@@ -212,33 +179,4 @@ function hintOf(task: string, known: { readonly isChecked: boolean } | undefined
   return known.isChecked
     ? "The payload is checked against the task's schema before the job is added."
     : "The task has no schema: any JSON is accepted.";
-}
-
-function parse(text: string): { readonly value?: unknown; readonly problem?: string } {
-  if (text.trim() === "") return {};
-  try {
-    return { value: JSON.parse(text) };
-  } catch (error) {
-    return { problem: `This is not JSON: ${messageOf(error)}` };
-  }
-}
-
-function newJobOf(draft: Draft, payload: unknown, copyOf: string | undefined): NewJob {
-  const number = (text: string): number | undefined => (text.trim() === "" ? undefined : Number(text));
-  const flags = draft.flags
-    .split(",")
-    .map((flag) => flag.trim())
-    .filter((flag) => flag !== "");
-  return {
-    task: draft.task.trim(),
-    payload,
-    queue: draft.queue || undefined,
-    key: draft.key || undefined,
-    keyMode: draft.key && draft.keyMode ? (draft.keyMode as NonNullable<NewJob["keyMode"]>) : undefined,
-    runAt: momentOf(draft.runAt),
-    priority: number(draft.priority),
-    maxAttempts: number(draft.maxAttempts),
-    flags: flags.length > 0 ? flags : undefined,
-    copyOf,
-  };
 }

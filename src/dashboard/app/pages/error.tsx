@@ -13,12 +13,14 @@ import { Empty, Frame } from "../parts/frame.tsx";
 import { HistoryTable } from "../parts/history-table.tsx";
 import { TaskLink } from "../parts/links.tsx";
 import { PageHead } from "../parts/page-head.tsx";
+import { SpanSelect, useSpan } from "../parts/span-select.tsx";
 import { Spark } from "../parts/spark.tsx";
 import { Stack } from "../parts/stack.tsx";
 import { Ago } from "../parts/time.tsx";
 
 export function ErrorPage({ fingerprint }: { readonly fingerprint: string }): JSX.Element {
-  const live = useLive("error", { fingerprint });
+  const span = useSpan("30d");
+  const live = useLive("error", { fingerprint, span });
   const can = useCan();
   const [isAsked, setAsked] = useState(false);
   const { data, error } = live;
@@ -36,6 +38,9 @@ export function ErrorPage({ fingerprint }: { readonly fingerprint: string }): JS
   return (
     <>
       <PageHead title={data?.group.message ?? "Error"} parent={["Errors", "/errors"]}>
+        <div class="actions">
+          <SpanSelect usual="30d" />
+        </div>
         <div class="action-bar">
           {present && present.count > 0 && can("retry") && (
             <Button look="primary" icon="retry" onClick={() => setAsked(true)}>

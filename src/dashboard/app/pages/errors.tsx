@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { formatNumber } from "../core/format.ts";
-import { go, Link, usePlace } from "../core/router.tsx";
+import { address, go, Link, usePlace } from "../core/router.tsx";
 import { useSession } from "../core/session.ts";
 import { useLive } from "../core/use-live.ts";
 import { useRowKeys } from "../core/use-row-keys.ts";
@@ -17,7 +17,10 @@ export function ErrorsPage(): JSX.Element {
   const task = query.get("task") ?? undefined;
   const live = useLive("errors", { span, task });
   const groups = live.data?.groups ?? [];
-  const { cursor } = useRowKeys({ count: groups.length, open: (index) => go(`/errors/${groups[index]!.fingerprint}`) });
+  const { cursor } = useRowKeys({
+    count: groups.length,
+    open: (index) => go(address(`/errors/${groups[index]!.fingerprint}`, { span })),
+  });
   return (
     <>
       <PageHead title="Errors">
@@ -35,7 +38,7 @@ export function ErrorsPage(): JSX.Element {
             <NoErrors hasHistory={has.history} isFiltered={task !== undefined} />
           ) : (
             <>
-              <ErrorTable groups={data.groups} cursor={cursor} />
+              <ErrorTable groups={data.groups} cursor={cursor} span={data.span} />
               {data.lookedAt !== null && (
                 <p class="list-foot">
                   Of the latest {formatNumber(data.lookedAt)} failures; choose a shorter time to see all of it.

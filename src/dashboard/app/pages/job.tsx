@@ -2,12 +2,12 @@ import type { JSX } from "preact";
 import type { JobDetails } from "../../contract.ts";
 import { pageAddress } from "../core/addresses.ts";
 import { formatNumber, plural } from "../core/format.ts";
-import { address, Link } from "../core/router.tsx";
+import { Link } from "../core/router.tsx";
 import { useLive } from "../core/use-live.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { Empty, Frame } from "../parts/frame.tsx";
 import { JobActions } from "../parts/job-actions.tsx";
-import { JobLink, QueueLink, TaskLink } from "../parts/links.tsx";
+import { JobFacts, RelatedJobs } from "../parts/job-facts.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { PayloadTree } from "../parts/payload-tree.tsx";
 import { Stack } from "../parts/stack.tsx";
@@ -77,9 +77,9 @@ function Job({ job }: { readonly job: JobDetails }): JSX.Element {
         <aside>
           <section class="section">
             <h2 class="section-head">Details</h2>
-            <Facts job={job} />
+            <JobFacts job={job} />
           </section>
-          <Related job={job} />
+          <RelatedJobs job={job} />
         </aside>
       </div>
     </>
@@ -139,75 +139,6 @@ function Payload({ job }: { readonly job: JobDetails }): JSX.Element {
           <PayloadTree value={job.payload} label="Payload" />
         </div>
       )}
-    </section>
-  );
-}
-
-function Facts({ job }: { readonly job: JobDetails }): JSX.Element {
-  const { details, trace } = job;
-  const facts: [string, JSX.Element | string | null][] = [
-    ["Task", job.task === null ? null : <TaskLink task={job.task} />],
-    ["Queue", job.queue === null ? null : <QueueLink queue={job.queue} />],
-    ["Key", job.key === null ? null : <Link to={address("/jobs", { key: job.key })}>{job.key}</Link>],
-    ["Priority", details && String(details.priority)],
-    ["Attempts", details && `${details.attempts} of ${details.maxAttempts}`],
-    ["Due", details && <Ago at={details.runAt} />],
-    ["Added", details && <Ago at={details.createdAt} />],
-    ["Changed", details && <Ago at={details.updatedAt} />],
-    ["Running since", details?.lockedAt ? <Ago at={details.lockedAt} /> : null],
-    [
-      "Worker",
-      details?.lockedBy ? (
-        <Link class="mono wrap" to={address("/workers", { worker: details.lockedBy })}>
-          {details.lockedBy}
-        </Link>
-      ) : null,
-    ],
-    ["Finished", job.finishedAt === null ? null : <Ago at={job.finishedAt} />],
-    ["Snoozed", details && details.snoozes > 0 ? plural(details.snoozes, "time") : null],
-    ["Flags", details && details.flags.length > 0 ? details.flags.join(", ") : null],
-    ["Trace", trace && <span class="mono wrap">{trace.traceId}</span>],
-  ];
-  return (
-    <dl class="facts">
-      {facts
-        .filter(([, value]) => value !== null)
-        .map(([name, value]) => (
-          <FactRow key={name} name={name}>
-            {value}
-          </FactRow>
-        ))}
-    </dl>
-  );
-}
-
-function FactRow({ name, children }: { name: string; children: JSX.Element | string | null }): JSX.Element {
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </>
-  );
-}
-
-const relations = { "added-by": "Added by", added: "Added" } as const;
-
-function Related({ job }: { readonly job: JobDetails }): JSX.Element | null {
-  if (job.related.length === 0) return null;
-  return (
-    <section class="section">
-      <h2 class="section-head">Related jobs</h2>
-      <ul class="related">
-        {job.related.map(({ id, relation, task, state }) => (
-          <li key={relation + id}>
-            <span class="faint">{relations[relation]}</span>
-            <span class="grow wrap">
-              <JobLink id={id} /> {task}
-            </span>
-            <State of={state} />
-          </li>
-        ))}
-      </ul>
     </section>
   );
 }

@@ -1,24 +1,24 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { type JobCounts, type JobQuery, type JobRow, type JobStateName, jobStates } from "../../contract.ts";
+import { type JobQuery, type JobRow, jobStates } from "../../contract.ts";
 import { jobAddress } from "../core/addresses.ts";
 import { read } from "../core/api.ts";
 import { serverNow } from "../core/clock.ts";
-import { address, changeQuery, go, Link, usePlace } from "../core/router.tsx";
+import { address, go, Link, usePlace } from "../core/router.tsx";
 import { useCan, useSession } from "../core/session.ts";
 import { sinceOf } from "../core/time-range.ts";
 import { useList } from "../core/use-list.ts";
 import { useLive } from "../core/use-live.ts";
 import { useRowKeys } from "../core/use-row-keys.ts";
-import { formatCount } from "../parts/amount.tsx";
 import { BulkBar } from "../parts/bulk-bar.tsx";
 import { ClearFilters, FixedFilter, SearchField, TextFilter, TimeFilter } from "../parts/filter-bar.tsx";
-import { Empty, Frame } from "../parts/frame.tsx";
+import { Frame } from "../parts/frame.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { jobColumns } from "../parts/job-columns.tsx";
 import { FreshRows, ListFoot } from "../parts/list-foot.tsx";
+import { NoJobs } from "../parts/no-jobs.tsx";
 import { PageHead } from "../parts/page-head.tsx";
-import { lookOf } from "../parts/state.tsx";
+import { StateTabs } from "../parts/state-tabs.tsx";
 import { Table, TableSkeleton } from "../parts/table.tsx";
 
 const filterNames = ["search", "task", "queue", "key", "since", "until", "error"] as const;
@@ -131,65 +131,4 @@ function jobQueryOf(asked: URLSearchParams): JobQuery {
     since: sinceOf(asked.get("since"), serverNow()),
     until: value("until"),
   };
-}
-
-/** One tab for each state, with how many jobs it has under the other filters. */
-function StateTabs({ query }: { readonly query: JobQuery }): JSX.Element {
-  const { state, ...rest } = query;
-  const [counts, setCounts] = useState<Partial<JobCounts>>({});
-  const name = JSON.stringify(rest);
-  useEffect(() => {
-    const leaving = new AbortController();
-    setCounts({});
-    for (const one of jobStates) {
-      read("count", { ...rest, state: one }, leaving.signal).then(
-        (count) => setCounts((known) => ({ ...known, [one]: count })),
-        () => undefined,
-      );
-    }
-    return () => leaving.abort();
-  }, [name]);
-  const tab = (one: JobStateName | undefined, label: string): JSX.Element => {
-    const count = one && counts[one];
-    return (
-      <Link key={label} to={changeQuery({ state: one })} aria-current={state === one ? "page" : undefined}>
-        {one && <Icon name={lookOf(one).icon} />}
-        {label}
-        {count && <span class="count">{formatCount(count)}</span>}
-      </Link>
-    );
-  };
-  return (
-    <nav class="tabs" aria-label="States">
-      {tab(undefined, "All")}
-      {jobStates.map((one) => tab(one, lookOf(one).label))}
-    </nav>
-  );
-}
-
-function NoJobs({ query, isFiltered }: { readonly query: JobQuery; readonly isFiltered: boolean }): JSX.Element {
-  if (isFiltered) {
-    return (
-      <Empty icon="search" title="No jobs match.">
-        <Link to={address("/jobs", { state: query.state })}>Clear the filters</Link>
-        <span class="faint">
-          Finished jobs are in the <Link to="/history">history</Link>.
-        </span>
-      </Empty>
-    );
-  }
-  if (query.state) {
-    return (
-      <Empty title={`No ${lookOf(query.state).label.toLowerCase()} jobs.`}>
-        <Link to="/jobs">Show jobs of all states</Link>
-      </Empty>
-    );
-  }
-  return (
-    <Empty title="No jobs.">
-      <span>
-        Add one: <code>npx hathi add hello</code>, or <Link to="/jobs/new">with a form</Link>.
-      </span>
-    </Empty>
-  );
 }

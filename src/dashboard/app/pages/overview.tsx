@@ -137,8 +137,9 @@ function Figures({ data }: { readonly data: Overview }): JSX.Element {
   );
 }
 
+/** Of the steps that are over. */
 function sumOf({ succeeded, failed }: Series): (number | null)[] {
-  return succeeded.map((value, index) => {
+  return succeeded.slice(0, -1).map((value, index) => {
     const other = failed[index] ?? null;
     return value === null && other === null ? null : (value ?? 0) + (other ?? 0);
   });

@@ -1,20 +1,9 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import type { WorkerRow } from "../../contract.ts";
-import { formatDuration, formatNumber, plural } from "../core/format.ts";
 import { usePlace } from "../core/router.tsx";
-import { useCan } from "../core/session.ts";
-import { useAction } from "../core/use-action.ts";
 import { useLive } from "../core/use-live.ts";
-import { Button } from "../parts/button.tsx";
-import { Dialog } from "../parts/dialog.tsx";
 import { Empty, Frame } from "../parts/frame.tsx";
-import { Icon } from "../parts/icon.tsx";
-import { JobLink, TaskLink } from "../parts/links.tsx";
 import { PageHead } from "../parts/page-head.tsx";
-import { PauseButton } from "../parts/pause-button.tsx";
-import { State } from "../parts/state.tsx";
-import { Ago } from "../parts/time.tsx";
+import { WorkerCard } from "../parts/worker-card.tsx";
 
 export function WorkersPage(): JSX.Element {
   const asked = usePlace().query.get("worker");
@@ -34,167 +23,12 @@ export function WorkersPage(): JSX.Element {
           ) : (
             <ul class="workers">
               {data.workers.map((worker) => (
-                <Worker key={worker.id} worker={worker} isAsked={worker.id === asked} reload={live.reload} />
+                <WorkerCard key={worker.id} worker={worker} isAsked={worker.id === asked} reload={live.reload} />
               ))}
             </ul>
           )
         }
       </Frame>
-    </>
-  );
-}
-
-const slowLoopMs = 200;
-
-interface WorkerProps {
-  readonly worker: WorkerRow;
-  readonly isAsked: boolean;
-  readonly reload: () => void;
-}
-
-function Worker({ worker, isAsked, reload }: WorkerProps): JSX.Element {
-  const { id, life, hostname, pid, version, slots, jobs, loopDelayMs, overruns, pause, running, tasks } = worker;
-  return (
-    <li class={`worker ${isAsked ? "is-asked" : ""}`}>
-      <div class="worker-head">
-        <State of={life} label={worker.isStopping ? "Stopping" : undefined} />
-        <h2 class="wrap">{hostname === null ? id : hostname}</h2>
-        <span class="faint">
-          {pid !== null && `process ${pid}`}
-          {version !== null && ` · ${version}`}
-        </span>
-        {pause && (
-          <span class="tag is-warn" title={pause.reason ?? undefined}>
-            <Icon name="paused" />
-            {pause.kind === "worker" ? "draining" : "everything is paused"}
-          </span>
-        )}
-        <span class="more row">
-          {life !== "silent" && (
-            <PauseButton small word="Drain" target={{ kind: "worker", name: id }} pause={pause} reload={reload} />
-          )}
-          {life !== "alive" && <UnlockButton worker={worker} reload={reload} />}
-        </span>
-      </div>
-      <dl class="worker-facts">
-        <Fact name="Heartbeat">
-          <Ago at={worker.lastHeartbeatAt} />
-        </Fact>
-        <Fact name="Started">
-          <Ago at={worker.startedAt} />
-        </Fact>
-        <Fact name="Slots busy">
-          {slots === null ? (
-            plural(jobs, "job")
-          ) : (
-            <span class="slots">
-              {formatNumber(jobs)} of {formatNumber(slots)}
-              <progress class="bar" max={slots} value={Math.min(jobs, slots)} aria-label="Slots busy" />
-            </span>
-          )}
-        </Fact>
-        <Fact name="Loop delay">
-          {loopDelayMs === null ? (
-            <span class="faint">–</span>
-          ) : loopDelayMs > slowLoopMs ? (
-            <span class="warn">
-              <Icon name="warning" /> {formatDuration(loopDelayMs)}
-            </span>
-          ) : (
-            formatDuration(loopDelayMs)
-          )}
-        </Fact>
-        <Fact name="Overruns">
-          {overruns > 0 ? (
-            <span class="warn">
-              <Icon name="warning" /> {overruns}
-            </span>
-          ) : (
-            <span class="faint">0</span>
-          )}
-        </Fact>
-        <Fact name="Oldest job">
-          <Ago at={worker.oldestLockAt} />
-        </Fact>
-        <Fact name="Id">
-          <span class="mono wrap">{id}</span>
-        </Fact>
-      </dl>
-      {running.length > 0 && (
-        <ul class="worker-jobs" aria-label="What runs now">
-          {running.map((job) => (
-            <li key={job.id}>
-              <JobLink id={job.id} />
-              <TaskLink task={job.task} />
-              <span class="faint">
-                <Ago at={job.since} />
-              </span>
-              {job.progress?.percent != null && (
-                <progress class="bar" max={100} value={job.progress.percent} aria-label="Progress" />
-              )}
-            </li>
-          ))}
-        </ul>
-      )}
-      {tasks !== null && tasks.length > 0 && (
-        <details class="faint">
-          <summary>{plural(tasks.length, "task")}</summary>
-          <span class="wrap">{tasks.join(", ")}</span>
-        </details>
-      )}
-    </li>
-  );
-}
-
-function Fact({ name, children }: { readonly name: string; readonly children: JSX.Element | string }): JSX.Element {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  );
-}
-
-function UnlockButton({
-  worker,
-  reload,
-}: {
-  readonly worker: WorkerRow;
-  readonly reload: () => void;
-}): JSX.Element | null {
-  const can = useCan();
-  const { run } = useAction(reload);
-  const [isAsked, setAsked] = useState(false);
-  if (!can("unlockWorker") || worker.jobs + worker.queues === 0) return null;
-  const close = (): void => setAsked(false);
-  return (
-    <>
-      <Button small icon="lock" label={`Free its jobs: ${worker.id}`} onClick={() => setAsked(true)}>
-        Free its jobs
-      </Button>
-      {isAsked && (
-        <Dialog
-          title={`Free ${plural(worker.jobs, "job")} of ${worker.id}?`}
-          onClose={close}
-          onSubmit={() => {
-            close();
-            void run("unlockWorker", { worker: worker.id });
-          }}
-          foot={
-            <>
-              <Button onClick={close}>Leave them</Button>
-              <Button type="submit" look="danger">
-                Free {plural(worker.jobs, "job")}
-              </Button>
-            </>
-          }
-        >
-          <p>
-            Its jobs become ready and run again elsewhere. Do this only if its process is certainly dead: otherwise they
-            run twice at the same time.
-          </p>
-        </Dialog>
-      )}
     </>
   );
 }

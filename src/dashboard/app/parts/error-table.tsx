@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
-import type { ErrorGroupRow } from "../../contract.ts";
-import { Link } from "../core/router.tsx";
+import type { ErrorGroupRow, Span } from "../../contract.ts";
+import { address, Link } from "../core/router.tsx";
 import { Amount } from "./amount.tsx";
 import { TaskLink } from "./links.tsx";
 import { Spark } from "./spark.tsx";
@@ -10,9 +10,11 @@ import { Ago } from "./time.tsx";
 interface ErrorTableProps {
   readonly groups: readonly ErrorGroupRow[];
   readonly cursor?: number;
+  /** How far back the groups look, for their links. */
+  readonly span?: Span;
 }
 
-export function ErrorTable({ groups, cursor = -1 }: ErrorTableProps): JSX.Element {
+export function ErrorTable({ groups, cursor = -1, span }: ErrorTableProps): JSX.Element {
   return (
     <Table
       label="Errors"
@@ -26,7 +28,11 @@ export function ErrorTable({ groups, cursor = -1 }: ErrorTableProps): JSX.Elemen
           className: "limited is-main",
           cell: (group) => (
             <>
-              <Link class="name clip is-block" to={`/errors/${group.fingerprint}`} title={group.message}>
+              <Link
+                class="name clip is-block"
+                to={address(`/errors/${group.fingerprint}`, { span })}
+                title={group.message}
+              >
                 {group.message}
               </Link>
               <span class="under">{group.errorClass}</span>

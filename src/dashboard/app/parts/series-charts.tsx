@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import type { Series } from "../../contract.ts";
+import { serverNow } from "../core/clock.ts";
 import { formatDuration, formatRate } from "../core/format.ts";
 import { useSession } from "../core/session.ts";
 import { Chart } from "./chart.tsx";
@@ -27,8 +28,10 @@ export function SeriesCharts({ series, hasRuns = false }: SeriesChartsProps): JS
     );
   }
   const { at, stepMs } = series;
+  const isOver = (index: number): boolean => at[index]! * 1_000 + stepMs <= serverNow();
+  // What has been counted of a step that is not over would look like a slump.
   const perMinute = (values: readonly (number | null)[]): (number | null)[] =>
-    values.map((value) => (value === null ? null : (value * minuteMs) / stepMs));
+    values.map((value, index) => (value === null || !isOver(index) ? null : (value * minuteMs) / stepMs));
   return (
     <div class={`charts ${hasRuns ? "is-three" : ""}`}>
       <Chart

@@ -41,9 +41,9 @@ function Entry({ entry, isLast }: { readonly entry: TimelineEntry; readonly isLa
         {entry.worker !== null && <span class="faint mono">{entry.worker}</span>}
         {entry.fingerprint !== null && <Link to={`/errors/${entry.fingerprint}`}>All errors like this</Link>}
       </span>
-      {entry.error !== null && (
+      {entry.error !== null && !entry.message.includes(entry.error) && (
         <details open={isLast}>
-          <summary class="stack-summary">{entry.error.split("\n", 1)[0]}</summary>
+          <summary class="stack-summary">The whole error</summary>
           <Stack text={entry.error} />
         </details>
       )}
