@@ -24,6 +24,24 @@ create table graphile_worker._hathi_announced_migrations (
 );
 alter table graphile_worker._hathi_announced_migrations enable row level security;
 
+create table graphile_worker._hathi_audit (
+  id bigint not null generated always as identity (sequence name graphile_worker._hathi_audit_id_seq),
+  started_at timestamp with time zone not null default now(),
+  done_by text,
+  action text not null,
+  target jsonb not null,
+  matched bigint not null default 0,
+  changed bigint not null default 0,
+  reported_at timestamp with time zone not null default now(),
+  finished_at timestamp with time zone,
+  outcome text,
+  message text,
+  stop_asked_by text,
+  constraint _hathi_audit_outcome_check CHECK ((outcome = ANY (ARRAY['done'::text, 'stopped'::text, 'failed'::text]))),
+  constraint _hathi_audit_pkey PRIMARY KEY (id)
+);
+alter table graphile_worker._hathi_audit enable row level security;
+
 create table graphile_worker._hathi_cron_jobs (
   identifier text not null,
   job_id bigint not null,
@@ -163,7 +181,7 @@ create table graphile_worker._hathi_pauses (
   until timestamp with time zone not null default 'infinity'::timestamp with time zone,
   reason text,
   paused_by text,
-  constraint _hathi_pauses_kind_check CHECK ((kind = ANY (ARRAY['task'::text, 'queue'::text, 'worker'::text, 'all'::text]))),
+  constraint _hathi_pauses_kind_check CHECK ((kind = ANY (ARRAY['task'::text, 'queue'::text, 'worker'::text, 'cron'::text, 'all'::text]))),
   constraint _hathi_pauses_pkey PRIMARY KEY (kind, name)
 );
 alter table graphile_worker._hathi_pauses enable row level security;
@@ -283,6 +301,10 @@ create table graphile_worker.migrations (
 -- Indexes
 
 CREATE INDEX _hathi_add_guards_by_expiry_idx ON graphile_worker._hathi_add_guards USING btree (expires_at);
+
+CREATE INDEX _hathi_audit_by_action ON graphile_worker._hathi_audit USING btree (action, id);
+
+CREATE INDEX _hathi_audit_by_person ON graphile_worker._hathi_audit USING btree (done_by, id);
 
 CREATE INDEX _hathi_history_attempts_by_fingerprint ON ONLY graphile_worker._hathi_history_attempts USING btree (fingerprint, settled_at) WHERE (fingerprint IS NOT NULL);
 
@@ -426,6 +448,10 @@ AS $hathi$
 declare
   added bigint;
 begin
+  perform 1 from graphile_worker._hathi_pauses as pause where pause.kind = 'cron' and pause.name = entry and pause.until > now();
+  if found then
+    return null;
+  end if;
   if not may_overlap then
     perform 1
     from graphile_worker._hathi_cron_jobs as previous
@@ -901,8 +927,8 @@ create function graphile_worker._hathi_check_pause(kind text, name text)
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 begin
-  if kind is null or kind not in ('task', 'queue', 'worker', 'all') then
-    raise exception 'Invalid kind of pause ''%''.', kind using errcode = '22023', hint = 'Use task, queue, worker or all.';
+  if kind is null or kind not in ('task', 'queue', 'worker', 'cron', 'all') then
+    raise exception 'Invalid kind of pause ''%''.', kind using errcode = '22023', hint = 'Use task, queue, worker, cron or all.';
   end if;
   if kind = 'all' then
     if name <> '' then
@@ -913,7 +939,7 @@ begin
   if coalesce(name, '') = '' then
     raise exception 'The name of the % is missing.', kind using errcode = '22023';
   end if;
-  if kind <> 'worker' and length(name) > 128 then
+  if kind in ('task', 'queue') and length(name) > 128 then
     raise exception 'The name of the % is too long: % characters, at most 128 are allowed.', kind, length(name)
       using errcode = '22023';
   end if;
@@ -2582,7 +2608,7 @@ AS $hathi$
   )::text
   from graphile_worker._hathi_pauses as pause
   left join graphile_worker._private_job_queues as queue on pause.kind = 'queue' and queue.queue_name = pause.name
-  where pause.until > coalesce(clock, now()) and (pause.kind <> 'worker' or pause.name = any (worker_names));
+  where pause.until > coalesce(clock, now()) and (pause.kind not in ('worker', 'cron') or (pause.kind = 'worker' and pause.name = any (worker_names)));
 $hathi$;
 
 create function graphile_worker._hathi_return_jobs(pool_id text, job_ids bigint[], queue_ids integer[], ended_ids bigint[], has_started boolean, delay interval, error_message text, OUT lost bigint[], OUT held bigint[], OUT held_queues integer[])

@@ -17,7 +17,15 @@ import type {
   TasksPage,
   WorkersPage,
 } from "../../src/dashboard/contract.ts";
-import { defineTask, makeWorkerUtils, parseCrontab, type QueueUtils, type Runner, run } from "../../src/index.ts";
+import {
+  defineTask,
+  type JobHelpers,
+  makeWorkerUtils,
+  parseCrontab,
+  type QueueUtils,
+  type Runner,
+  run,
+} from "../../src/index.ts";
 import { makeMetrics } from "../../src/metrics/index.ts";
 import { deferred } from "../../src/util/deferred.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
@@ -41,7 +49,10 @@ beforeAll(async () => {
   utils = await makeWorkerUtils({ pgPool: db.pool, logger });
   const tasks = {
     "mail/send": defineTask({ identifier: "mail/send", run: async () => undefined }),
-    hold: () => held.promise,
+    hold: (_payload: unknown, { reportProgress }: JobHelpers) => {
+      reportProgress?.({ done: 3, total: 4, note: "three of four" });
+      return held.promise;
+    },
     broken: () => Promise.reject(new TypeError("total is undefined")),
   };
   runner = await run({
@@ -211,6 +222,13 @@ test("a job tells why, what happened to it, its payload without secrets, and wha
     actions: [],
   });
   expect((await desk.get(`job?id=999999`)).status).toBe(404);
+});
+
+test("a job that runs tells how far it is, on its page, in lists and beside its worker", async () => {
+  const progress = { percent: 75, message: "three of four" };
+  await until(async () => (await read<JobDetails>(`job?id=${ids.held}`)).details?.progress);
+  expect(await read<JobDetails>(`job?id=${ids.held}`)).toMatchObject({ details: { progress }, actions: ["cancel"] });
+  await until(async () => (await read<WorkersPage>("workers")).workers[0]?.running[0]?.progress?.percent === 75);
 });
 
 test("errors are grouped, and a group shows its stack, its attempts and the jobs that are still there", async () => {

@@ -1,5 +1,5 @@
 import type { ErrorGroup, HistoryEntry, ListedJob, Pause } from "../../index.ts";
-import type { BoundedCount, ErrorGroupRow, HistoryRow, JobRow, Moment, PauseInfo } from "../contract.ts";
+import type { BoundedCount, ErrorGroupRow, HistoryRow, JobRow, Moment, PauseInfo, Progress } from "../contract.ts";
 
 /* How what the library says is written for the browser. */
 
@@ -50,8 +50,16 @@ export function toJobRow(job: ListedJob): JobRow {
     isCancelled: job.cancelled_at !== null,
     snoozes: job.snoozes,
     pause: toPause(job.pause),
-    progress: null,
+    progress: toProgress(job.progress),
   };
+}
+
+export function toProgress(progress: ListedJob["progress"]): Progress | null {
+  if (!progress) return null;
+  const { done, total, note, reported_at: at } = progress;
+  const amount = total === null ? `${done.toLocaleString("en")} done` : null;
+  const percent = total === null || total === 0 ? null : Math.min(100, (100 * done) / total);
+  return { percent, message: note ?? amount, at: moment(at) };
 }
 
 export function toHistoryRow(entry: HistoryEntry): HistoryRow {

@@ -3,7 +3,7 @@ import type { WorkerRow, WorkersPage } from "../../contract.ts";
 import type { Page } from "../desk.ts";
 import { readRunning, readWorkers } from "../figures.ts";
 import { Fields } from "../read-fields.ts";
-import { moment, toPause } from "../rows.ts";
+import { moment, toPause, toProgress } from "../rows.ts";
 import { tasksOf } from "./task-rows.ts";
 
 export const workers: Page<WorkersPage> = async (desk, { query }) => {
@@ -40,6 +40,11 @@ function toRow(worker: WorkerStatus, running: readonly ListedJob[]): WorkerRow {
     running: own
       .sort((a, b) => a.locked_at!.getTime() - b.locked_at!.getTime())
       .slice(0, 20)
-      .map((job) => ({ id: job.id, task: job.task_identifier, since: moment(job.locked_at!), progress: null })),
+      .map((job) => ({
+        id: job.id,
+        task: job.task_identifier,
+        since: moment(job.locked_at!),
+        progress: toProgress(job.progress),
+      })),
   };
 }
