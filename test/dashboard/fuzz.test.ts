@@ -157,7 +157,7 @@ const inside =
 
 async function check(response: Response, what: string): Promise<void> {
   const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
-  if (isStream) return void (await response.body?.cancel());
+  if (isStream) return await response.body?.cancel();
   const text = await response.text();
   expect([200, 202, 400, 403, 404, 405, 409, 413, 415], `${what} → ${response.status} ${text}`).toContain(
     response.status,
