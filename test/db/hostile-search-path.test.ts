@@ -9,17 +9,6 @@ vi.setConfig({ testTimeout: 180_000 });
 
 const schemas = ["graphile_worker", 'odd "name" $&'];
 
-/** Functions whose path is fixed by the rewrite of the claim, which is not part of this branch. */
-const fixedLater = new Set([
-  "_hathi_lock_jobs",
-  "_hathi_claim_jobs",
-  "_hathi_complete_jobs",
-  "_hathi_fail_jobs",
-  "_hathi_return_jobs",
-  "_hathi_release_queues",
-  "_hathi_missing",
-]);
-
 interface FunctionRow {
   readonly name: string;
   readonly types: string[];
@@ -32,14 +21,13 @@ interface FunctionRow {
 }
 
 async function listFunctions(database: TestDatabase): Promise<FunctionRow[]> {
-  const rows = await database.query<FunctionRow>(
+  return database.query<FunctionRow>(
     `select proname as name, array(select format_type(type, null) from unnest(proargtypes) with ordinality as argument (type, nth)
         order by nth) as types, pronargdefaults as defaults, prorettype = 'trigger'::regtype as is_trigger,
       proconfig as settings, prosqlbody is not null as is_bound
     from pg_proc where pronamespace = (select oid from pg_namespace where nspname = $1) order by proname`,
     [database.schema],
   );
-  return rows.filter(({ name }) => !fixedLater.has(name));
 }
 
 /** Values that fit what `fill` writes: '1' is a task, a queue, a key, a worker, a flag and a payload at once. */
@@ -88,6 +76,13 @@ function callsOf({ name, types, defaults }: FunctionRow): string[] {
   return [...all, call(types.slice(0, types.length - defaults).map((type) => value(type, 0))), ...(known[name] ?? [])];
 }
 
+/** Settles the running job of a worker, and releases its queue. */
+function settleOf(name: string, between: string, after = ""): string {
+  const running = "array(select id from graphile_worker._private_jobs where key operator(pg_catalog.=) 'running')";
+  const queues = "array(select id from graphile_worker._private_job_queues)";
+  return `select * from graphile_worker.${name}('dead', ${running}, ${between}${queues}, ${running}${after})`;
+}
+
 /** Ways through a function that values by type do not find. */
 const known: Record<string, readonly string[]> = {
   add_job: ["replace", "preserve_run_at", "unsafe_dedupe"].flatMap((mode) =>
@@ -119,6 +114,14 @@ const known: Record<string, readonly string[]> = {
     "select * from graphile_worker._hathi_recover_jobs(array['1', 'dead'], array['1'], interval '1 second', 1, false, '{}', '{}')",
     "select * from graphile_worker._hathi_recover_jobs(array['1', 'dead'], array['1'], interval '1 second', 9, true, '{}', '{}')",
   ],
+  _hathi_claim_jobs: [true, false].map(
+    (relaxed) =>
+      `select * from graphile_worker._hathi_claim_jobs('1', array(select id from graphile_worker._private_tasks), 5, 2, array['2'],
+        null, null, '{}', '{}', '{}', true, ${relaxed})`,
+  ),
+  _hathi_complete_jobs: [settleOf("_hathi_complete_jobs", "")],
+  _hathi_fail_jobs: [settleOf("_hathi_fail_jobs", "array[1], array['error'], array['[2]'], ", ", true")],
+  _hathi_return_jobs: [settleOf("_hathi_return_jobs", "", ", true, interval '1 second', 'error'")],
   _hathi_adopt_suspect: [
     "select id from graphile_worker._hathi_adopt_suspect('1', array(select id from graphile_worker._private_tasks), null, null, null)",
   ],
