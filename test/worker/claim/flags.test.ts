@@ -44,43 +44,54 @@ test.each(
   expect(left.every(({ attempts, locked_by }) => attempts === 0 && locked_by === null)).toBe(true);
 });
 
-test("flags that an application sets while claims are made are respected, in queues and outside", async () => {
-  const db = await freshDatabase();
-  const database = poolDatabase(db.pool, { schema: db.schema, preparedStatements: true });
-  await db.query(`
-    select graphile_worker.add_job('t', queue_name => case when n % 2 = 0 then 'queue ' || n end) from generate_series(1, 400) as n`);
-  // Forbids and allows jobs that nobody has claimed, as fast as it can: often between the moment a claim reads a row and locks it.
-  let isOver = false;
-  const setting = [0, 1].map(async (half) => {
-    for (let n = 0; !isOver; n++) {
-      await db.query(
-        `update graphile_worker._private_jobs set flags = case when flags is null then '{"a": true}'::jsonb end
-         where id in (select id from graphile_worker._private_jobs where locked_at is null and id % 7 = $1 and id % 2 = $2 for update skip locked)`,
-        [n % 7, half],
-      );
-    }
-  });
-  const claimed: ClaimedRow[] = [];
-  for (let n = 0; n < 80; n++) {
-    const [result] = await database.run(claimJobs, {
-      poolId: "pool",
-      taskIds: [1],
-      wanted: 3,
-      perQueue: 1,
-      forbidden: ["a"],
-      accepted: null,
-      clock: null,
-      marks: [],
-      withQueues: true,
-      relaxed: true,
+test.each([true, false])(
+  "flags that an application sets while claims are made are respected (in queues: %s)",
+  async (inQueues) => {
+    const db = await freshDatabase();
+    const database = poolDatabase(db.pool, { schema: db.schema, preparedStatements: true });
+    await db.query(
+      "select graphile_worker.add_job('t', queue_name => case when $1 then 'queue ' || n end) from generate_series(1, 1500) as n",
+      [inQueues],
+    );
+    // Forbids and allows the last jobs, as fast as it can. A claim of them all locks those a good while after it has read them.
+    let isOver = false;
+    const setting = [0, 1, 2].map(async (third) => {
+      while (!isOver) {
+        await db.query(
+          `update graphile_worker._private_jobs set flags = case when flags is null then '{"a": true}'::jsonb end
+           where id in (select id from graphile_worker._private_jobs
+             where locked_at is null and id > 1400 and id % 3 = $1 for update skip locked)`,
+          [third],
+        );
+      }
     });
-    claimed.push(...(JSON.parse(result!.jobs ?? "[]") as ClaimedRow[]));
-  }
-  isOver = true;
-  await Promise.all(setting);
-  expect(claimed.length).toBeGreaterThan(60);
-  expect(claimed.filter((row) => row[13] !== null)).toEqual([]);
-});
+    const claimed: ClaimedRow[] = [];
+    for (let n = 0; n < 4; n++) {
+      const [result] = await database.run(claimJobs, {
+        poolId: "pool",
+        taskIds: [1],
+        wanted: 1_500,
+        perQueue: 1,
+        forbidden: ["a"],
+        accepted: null,
+        clock: null,
+        marks: [],
+        withQueues: true,
+        relaxed: true,
+      });
+      claimed.push(...(JSON.parse(result!.jobs ?? "[]") as ClaimedRow[]));
+      // Everything comes back, so that the next claim takes as long.
+      await db.query(
+        "update graphile_worker._private_jobs set locked_by = null, locked_at = null, attempts = 0 where locked_at is not null",
+      );
+      await db.query("update graphile_worker._private_job_queues set locked_by = null, locked_at = null");
+    }
+    isOver = true;
+    await Promise.all(setting);
+    expect(claimed.length).toBeGreaterThan(1_400);
+    expect(claimed.filter((row) => row[13] !== null)).toEqual([]);
+  },
+);
 
 test("the flags are asked for before every look", async () => {
   const db = await freshDatabase();
