@@ -54,8 +54,9 @@ test("completing again does not free a queue whose next job runs", async () => {
   expect(await queueOwner(db)).toBeNull();
 });
 
-test("failing again does not end a later attempt that runs", async () => {
+test.each([5, 2])("failing again does not end a later attempt that runs, of %i", async (maxAttempts) => {
   const { db, database, claim } = await setUp(1);
+  await db.query("update graphile_worker._private_jobs set max_attempts = $1", [maxAttempts]);
   const [id] = await claim();
   const fail = (isInDoubt: boolean) =>
     database.run(failJobs, {

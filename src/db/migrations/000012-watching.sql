@@ -25,6 +25,7 @@ create or replace function graphile_worker._hathi_write_progress(
   set search_path = pg_catalog, pg_temp
   set enable_indexscan = on
   set enable_indexonlyscan = on
+  set enable_tidscan = on
   set enable_nestloop = on
   set enable_seqscan = off
   set plan_cache_mode = force_generic_plan
@@ -54,6 +55,7 @@ returns table (
   set search_path = pg_catalog, pg_temp
   set enable_indexscan = on
   set enable_indexonlyscan = on
+  set enable_tidscan = on
   set enable_nestloop = on
   set enable_seqscan = off
   set enable_bitmapscan = off
