@@ -9,7 +9,6 @@ import { deregisterWorker, registerWorker } from "../db/statements/heartbeat.ts"
 import type { AdoptParams } from "../db/statements/sweep.ts";
 import type { EventHandlers } from "../emit.ts";
 import { errorTitle } from "../error-text.ts";
-import type { Job } from "../job.ts";
 import type { Logger } from "../logger.ts";
 import { sleep } from "../util/sleep.ts";
 import { formatSpan } from "../util/time-span.ts";
@@ -18,7 +17,7 @@ import { version } from "../version.ts";
 import { type HeartNews, workMs } from "./heart.ts";
 import { LoopBoard } from "./loop-board.ts";
 import { type RunningHeart, startHeart } from "./start-heart.ts";
-import { Suspects } from "./suspects.ts";
+import { type AdoptedJob, Suspects } from "./suspects.ts";
 import type { SweepHooks } from "./sweep.ts";
 import { Sweeper } from "./sweeper.ts";
 import type { WorkerMetadata } from "./worker-metadata.ts";
@@ -74,7 +73,7 @@ export class Recovery {
     return this.#suspects.areWaiting;
   }
 
-  adopt(params: AdoptParams, nameById: ReadonlyMap<number, string>): Promise<Job | null> {
+  adopt(params: AdoptParams, nameById: ReadonlyMap<number, string>): Promise<AdoptedJob | null> {
     return this.#suspects.adopt(params, nameById);
   }
 

@@ -5,6 +5,12 @@ import type { Job } from "../job.ts";
 import { hideTraces } from "../trace-context.ts";
 import { clearTimeout, monotonicMs, setTimeout } from "../util/timers.ts";
 
+export interface AdoptedJob {
+  readonly job: Job;
+  /** Its payload is large, and was left out. */
+  readonly isUnread: boolean;
+}
+
 /**
  * Adopts jobs that were running when a worker died, one at a time: while one is on probation, no other runs in this process, so
  * if the process dies it is known which of them was running.
@@ -47,17 +53,17 @@ export class Suspects {
     if (this.areWaiting) this.#onReady();
   }
 
-  async adopt(params: AdoptParams, nameById: ReadonlyMap<number, string>): Promise<Job | null> {
+  async adopt(params: AdoptParams, nameById: ReadonlyMap<number, string>): Promise<AdoptedJob | null> {
     const [row] = await this.#database.run(adoptSuspect, params);
     if (!row) {
       this.#adoptAt = Number.POSITIVE_INFINITY;
       return null;
     }
-    const { probation_ms: probationMs, ...job } = row;
+    const { probation_ms: probationMs, is_large: isUnread, ...job } = row;
     this.#watched = job.id;
     this.#timer = setTimeout(() => this.#acquit(), probationMs);
     this.#timer.unref();
-    return hideTraces({ ...job, task_identifier: nameById.get(job.task_id)! });
+    return { job: hideTraces({ ...job, task_identifier: nameById.get(job.task_id)! }), isUnread };
   }
 
   #acquit(): void {

@@ -10,8 +10,11 @@ export interface Lifeline {
   readonly mayWork: boolean;
   /** Jobs wait that were running when a worker died, and one of them may run here now. */
   readonly hasSuspects: boolean;
-  /** Claims one of those, with its task's name; null if there is none for us. */
-  adopt(params: AdoptParams, nameById: ReadonlyMap<number, string>): Promise<Job | null>;
+  /** Claims one of those, with its task's name; null if there is none for us. A large payload is left out. */
+  adopt(
+    params: AdoptParams,
+    nameById: ReadonlyMap<number, string>,
+  ): Promise<{ readonly job: Job; readonly isUnread: boolean } | null>;
   /** The database does not know us as alive: find out at once. */
   doubt(): void;
   register(taskNames: readonly string[]): Promise<void>;

@@ -1,6 +1,6 @@
 import type { Job } from "../../job.ts";
 import { shortPatienceMs, statement } from "../statement.ts";
-import { jobColumns } from "./job-columns.ts";
+import { jobColumns, lightJobColumns } from "./job-columns.ts";
 
 /** These may have to look at all jobs. */
 const longPatienceMs = 5 * 60_000;
@@ -140,8 +140,14 @@ export interface AdoptParams {
   readonly workerNames: readonly string[];
 }
 
+export interface AdoptedRow extends Omit<Job, "task_identifier"> {
+  /** Its payload is left out, and to be read on its own. */
+  readonly is_large: boolean;
+  readonly probation_ms: number;
+}
+
 /** Claims the next job that was running when a worker died and may run again now. */
-export const adoptSuspect = statement<AdoptParams, Omit<Job, "task_identifier"> & { readonly probation_ms: number }>({
+export const adoptSuspect = statement<AdoptParams, AdoptedRow>({
   name: "adopt_suspect",
   patienceMs: shortPatienceMs,
   values: ({ poolId, taskIds, forbidden, accepted, clock, workerNames }) => [
@@ -153,7 +159,7 @@ export const adoptSuspect = statement<AdoptParams, Omit<Job, "task_identifier"> 
     workerNames,
   ],
   text: `
-    select ${jobColumns}, (
+    select ${lightJobColumns}, (
         select date_part('epoch', graphile_worker._hathi_probation(crash.deaths)) * 1000::float8
         from graphile_worker._hathi_job_crashes as crash
         where crash.job_id = job.id

@@ -202,9 +202,12 @@ export class Claimer {
         clock: useNodeTime ? new Date() : null,
       };
       if (lifeline?.hasSuspects) {
-        const job = await lifeline.adopt(who, nameById);
-        this.#isHungry ||= job !== null;
-        if (job) return this.#options.onClaimed([job], 1, 0, new Set());
+        const adopted = await lifeline.adopt(who, nameById);
+        this.#isHungry ||= adopted !== null;
+        if (adopted) {
+          const { job, isUnread } = adopted;
+          return this.#options.onClaimed([job], 1, 0, new Set(isUnread ? [job] : []));
+        }
       }
       const marks = this.#marksToStartAt();
       const withQueues = !this.#queueScans.isCostly || monotonicMs() >= this.#queueScans.dueAt;
