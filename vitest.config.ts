@@ -9,6 +9,7 @@ export default defineConfig({
     include: ["test/**/*.test.ts", "packages/*/test/**/*.test.ts"],
     exclude: ["**/node_modules/**", "**/dist/**"],
     globalSetup: ["test/support/global-setup.ts"],
+    setupFiles: ["test/support/seed.ts"],
     pool: "forks",
     // Most of the time goes to waiting for PostgreSQL, so a few more files than cores keep both busy.
     maxWorkers: 4,

@@ -85,6 +85,12 @@ export class GuardModel {
     return job;
   }
 
+  /** Forgets what is over: a longer period that is given later does not reach back behind this. */
+  tidy(): void {
+    for (const [name, { until }] of this.#held)
+      if (name.includes(" throttle ") && until <= this.now) this.#held.delete(name);
+  }
+
   remove(job: ModelJob): void {
     this.jobs.splice(this.jobs.indexOf(job), 1);
   }

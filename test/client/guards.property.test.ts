@@ -120,6 +120,7 @@ async function perform(
       [moment(model.now)],
     );
     await db.query("select graphile_worker._hathi_tidy_guards(100)");
+    model.tidy();
   } else if (command.kind === "add") {
     const jobs = command.adds.map(({ task, payload, maxAttempts, queue, guard }) => ({
       identifier: task,
