@@ -1,5 +1,6 @@
 import { unreachable } from "../errors.ts";
 import { nameOfPaused } from "../pause.ts";
+import { suggestion } from "../util/nearest.ts";
 import { formatSpan } from "../util/time-span.ts";
 import type { OwnerLife, Reason } from "./job-reason.ts";
 
@@ -14,8 +15,9 @@ export function describeReason(id: string, reason: Reason, now: Date): string {
     case "cancelled": {
       const why = reason.reason === null ? "" : ` Reason: ${reason.reason}.`;
       const who = `at ${reason.at.toISOString()} (${ago(reason.at)})${reason.by === null ? "" : ` by ${reason.by}`}.${why}`;
-      if (reason.hasSucceeded) return `It was cancelled ${who} It had finished before it could be stopped.`;
-      if (reason.isGone) return `It was cancelled ${who} Cancelled jobs are gone.`;
+      const name = `Job ${id}${reason.task === null ? "" : ` (${reason.task})`}`;
+      if (reason.hasSucceeded) return `${name} was cancelled ${who} It had finished before it could be stopped.`;
+      if (reason.isGone) return `${name} was cancelled ${who} Cancelled jobs are gone.`;
       return `It was cancelled while it was running, ${who} Its signal has aborted, and it never runs again.`;
     }
     case "snoozed":
@@ -55,7 +57,7 @@ export function describeReason(id: string, reason: Reason, now: Date): string {
         (reason.liveWorkers === 1
           ? `The only live worker does not have a task '${reason.task}'.`
           : `None of the ${count(reason.liveWorkers, "live worker")} has a task '${reason.task}'.`) +
-        " Start a worker that has it, or check the spelling."
+        (suggestion(reason.task, reason.knownTasks) || " Start a worker that has it, or check the spelling.")
       );
     case "no-worker":
       return reason.liveWorkers === 0

@@ -56,7 +56,8 @@ async function explainAbsence(db: Database, id: string): Promise<Reason> {
 function cancelledReason(control: JobControlRow, isGone: boolean): Reason {
   const { cancelled_at: at, cancelled_by: by, cancel_reason: reason, cancel_outcome: outcome } = control;
   // Whatever ends a cancelled job in another way than by succeeding says so.
-  return { kind: "cancelled", at: at!, by, reason, isGone, hasSucceeded: isGone && outcome !== "cancelled" };
+  const hasSucceeded = isGone && outcome !== "cancelled";
+  return { kind: "cancelled", task: control.cancelled_task, at: at!, by, reason, isGone, hasSucceeded };
 }
 
 async function findControlReasons(db: Database, { id }: JobSituationRow): Promise<Reason[]> {
@@ -168,7 +169,8 @@ async function findWorkerReasons(
   const taskLists = live.map(tasksOf);
   if (live.length > 0) {
     const isKnown = taskLists.some((tasks) => tasks === undefined || tasks.includes(task));
-    return isKnown ? [] : [{ kind: "no-worker-for-task", task, liveWorkers: live.length }];
+    const knownTasks = [...new Set(taskLists.flatMap((tasks) => tasks ?? []))];
+    return isKnown ? [] : [{ kind: "no-worker-for-task", task, liveWorkers: live.length, knownTasks }];
   }
   const [connections] = await db.run(countListeners, {});
   if (!connections || connections.listeners > 0 || connections.hidden > 0) return [];

@@ -16,6 +16,7 @@ export type Reason =
   /** It was cancelled; `isGone` if its row is gone. With `hasSucceeded` it had finished before it could be stopped. */
   | {
       readonly kind: "cancelled";
+      readonly task: string | null;
       readonly at: Date;
       readonly by: string | null;
       readonly reason: string | null;
@@ -57,7 +58,13 @@ export type Reason =
   /** Jobs of its queue come first. */
   | { readonly kind: "queue-order"; readonly queue: string; readonly ahead: number }
   /** No live worker has its task, as far as workers say which tasks they have. */
-  | { readonly kind: "no-worker-for-task"; readonly task: string; readonly liveWorkers: number }
+  | {
+      readonly kind: "no-worker-for-task";
+      readonly task: string;
+      readonly liveWorkers: number;
+      /** Tasks that live workers have. */
+      readonly knownTasks: readonly string[];
+    }
   /** No worker seems to be running. `liveWorkers` is null where workers do not send heartbeats. */
   | { readonly kind: "no-worker"; readonly liveWorkers: 0 | null }
   /** The row of its task is gone from the table of tasks, so no worker can know it. */

@@ -8,6 +8,8 @@ import { checkJobIds, type JobId } from "../job-checks.ts";
 export interface CancelOptions {
   /** Why. Shown by the job's `abortSignal`, by `hathi why` and in the logs. */
   readonly reason?: string;
+  /** Who cancels. If left out, the database role. */
+  readonly by?: string | undefined;
 }
 
 /** The cancelled jobs, as they were before. */
@@ -36,13 +38,15 @@ export interface JobControlOptions<Filter> {
 export function makeJobControl<Filter extends object>(options: JobControlOptions<Filter>): JobControl<Filter> {
   const { database, findIds } = options;
   return {
-    async cancelJobs(jobs, { reason } = {}) {
-      if (reason !== undefined && typeof reason !== "string") {
-        throw new JobSpecError(`'reason' must be a string, got ${inspect(reason)}.`);
+    async cancelJobs(jobs, { reason, by } = {}) {
+      for (const [name, value] of Object.entries({ reason, by })) {
+        if (value !== undefined && typeof value !== "string") {
+          throw new JobSpecError(`'${name}' must be a string, got ${inspect(value)}.`);
+        }
       }
       const rows: DbJob[] = [];
       for await (const ids of isIds(jobs) ? [checkJobIds(jobs)] : findIds(checkFilter(jobs))) {
-        rows.push(...(await database.run(cancelJobs, { ids, reason: reason ?? null })));
+        rows.push(...(await database.run(cancelJobs, { ids, reason: reason ?? null, by: by ?? null })));
       }
       return {
         cancelled: rows.filter(({ locked_at }) => locked_at === null),

@@ -3763,7 +3763,7 @@ AS $hathi$
   )::graphile_worker._hathi_guarded_spec);
 $hathi$;
 
-create function graphile_worker.cancel_jobs(job_ids bigint[], reason text DEFAULT NULL::text)
+create function graphile_worker.cancel_jobs(job_ids bigint[], reason text DEFAULT NULL::text, cancelled_by text DEFAULT NULL::text)
  RETURNS SETOF graphile_worker._private_jobs
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -3771,7 +3771,9 @@ AS $hathi$
 declare
   waiting bigint[];
   running bigint[];
-  who constant text := session_user || coalesce(' (' || nullif(current_setting('application_name', true), '') || ')', '');
+  who constant text := coalesce(
+    cancel_jobs.cancelled_by, session_user || coalesce(' (' || nullif(current_setting('application_name', true), '') || ')', '')
+  );
 begin
   select
     array_agg(job.id) filter (where job.locked_at is null and job.attempts < job.max_attempts),

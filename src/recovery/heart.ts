@@ -100,10 +100,10 @@ export class Heart {
     this.#witness = new Witness(options.settings);
   }
 
-  /** From the next beat on, the worker is described by this. */
+  /** The worker is described by this from now on; a beat at once tells the others. */
   describe(metadata: WorkerMetadata): void {
     this.#metadata = metadata;
-    this.#pulse.nudge();
+    this.doubt();
   }
 
   /** Beats at once. */

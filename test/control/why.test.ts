@@ -16,7 +16,7 @@ test("why says of a cancelled job who cancelled it, when and why", async () => {
     { kind: "cancelled", reason: "changed my mind", isGone: true, hasSucceeded: false },
   ]);
   expect(gone.reasons[0]!.message).toMatch(
-    /^It was cancelled at .* by postgres.* Reason: changed my mind\. Cancelled jobs are gone\.$/,
+    /^Job 1 \(other\) was cancelled at .* by postgres.* Reason: changed my mind\. Cancelled jobs are gone\.$/,
   );
 
   const held = heldTask();

@@ -294,13 +294,14 @@ test("a new line waits for nothing, ends the session of the one before it, and b
   expect(line.isLost).toBe(false);
 });
 
-test("a task list that has grown is known to others from the next beat on", async () => {
+test("a task list that has grown is known to others at once", async () => {
   const database = await freshDatabase();
   const pool = testPool(database.url);
   const taskList: NonNullable<RunnerOptions["taskList"]> = { task: () => undefined };
   const { logger } = rememberingLogger();
   const { runTaskList } = await import("../../src/index.ts");
-  const workerPool = runTaskList({ recovery: quick, logger, noHandleSignals: true }, taskList, pool);
+  const recovery = { ...quick, heartbeatInterval: 3_600_000, sweepThreshold: 3 * 3_600_000 };
+  const workerPool = runTaskList({ recovery, logger, noHandleSignals: true }, taskList, pool);
   onTestFinished(() => workerPool.gracefulShutdown());
   await until(async () => (await registered(database)).length === 1);
   taskList.grown = () => undefined;

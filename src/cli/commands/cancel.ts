@@ -1,3 +1,4 @@
+import { hostname, userInfo } from "node:os";
 import { actOnJobs } from "../chosen-jobs.ts";
 import { defineCommand } from "../command.ts";
 import { databaseFlags, filterFlags, jsonFlag, yesFlag } from "../flags.ts";
@@ -18,7 +19,8 @@ export const cancel = defineCommand({
     withUtils(args, (utils) => {
       const stopping: string[] = [];
       const act = async (ids: readonly string[]): Promise<readonly { readonly id: string }[]> => {
-        const result = await utils.cancelJobs(ids, { ...(args.reason !== undefined && { reason: args.reason }) });
+        const by = `${userInfo().username}@${hostname()}`;
+        const result = await utils.cancelJobs(ids, { by, ...(args.reason !== undefined && { reason: args.reason }) });
         stopping.push(...result.stopping.map(({ id }) => id));
         return [...result.cancelled, ...result.stopping];
       };

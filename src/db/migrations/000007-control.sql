@@ -29,15 +29,17 @@ create table graphile_worker._hathi_job_overruns (
 alter table graphile_worker._hathi_job_overruns enable row level security;
 
 -- Cancels jobs: those that wait are deleted, those that run are told to stop. Gives their rows as they were; `locked_at` says which run.
--- Jobs that have failed permanently are left alone.
-create or replace function graphile_worker.cancel_jobs(job_ids bigint[], reason text default null)
+-- Jobs that have failed permanently are left alone. Without `cancelled_by` it is the role and the application that connected.
+create or replace function graphile_worker.cancel_jobs(job_ids bigint[], reason text default null, cancelled_by text default null)
 returns setof graphile_worker._private_jobs language plpgsql volatile
   set search_path = pg_catalog, pg_temp
 as $hathi$
 declare
   waiting bigint[];
   running bigint[];
-  who constant text := session_user || coalesce(' (' || nullif(current_setting('application_name', true), '') || ')', '');
+  who constant text := coalesce(
+    cancel_jobs.cancelled_by, session_user || coalesce(' (' || nullif(current_setting('application_name', true), '') || ')', '')
+  );
 begin
   select
     array_agg(job.id) filter (where job.locked_at is null and job.attempts < job.max_attempts),

@@ -4,12 +4,12 @@ import { jobColumns } from "./job-columns.ts";
 import type { Release, UnwrittenRow } from "./settle.ts";
 
 /** Cancels jobs; running ones keep `locked_at`, and their signal aborts. */
-export const cancelJobs = statement<{ ids: readonly string[]; reason: string | null }, DbJob>({
+export const cancelJobs = statement<{ ids: readonly string[]; reason: string | null; by?: string | null }, DbJob>({
   name: "cancel_jobs",
-  values: ({ ids, reason }) => [ids, reason],
+  values: ({ ids, reason, by }) => [ids, reason, by ?? null],
   text: `
     select ${jobColumns}
-    from graphile_worker.cancel_jobs(job_ids => $1::bigint[], reason => $2::text) as job`,
+    from graphile_worker.cancel_jobs(job_ids => $1::bigint[], reason => $2::text, cancelled_by => $3::text) as job`,
 });
 
 export interface CancellationRow {
