@@ -20,6 +20,8 @@ export interface Retention {
   readonly failed: number;
 }
 
+/** What workers keep that were told nothing; `hathi init` writes a config that says "outcomes". */
+export const defaultHistory: HistoryLevel = "off";
 export const defaultRetention: Retention = { completed: 1, failed: 14 };
 export const defaultResultDays = 1;
 

@@ -1,6 +1,6 @@
 import { bullmqPostgres, bullmqRedis } from "./bullmq.mjs";
 import { graphileDefault, graphileTuned } from "./graphile-worker.mjs";
-import { oursControlled, oursDefault, oursFull, oursOutcomes, oursSafe } from "./ours.mjs";
+import { oursControlled, oursDefault, oursFull, oursMetered, oursOutcomes, oursSafe } from "./ours.mjs";
 import { pgBoss } from "./pg-boss.mjs";
 import { rawDrain, rawNotify } from "./raw.mjs";
 
@@ -10,6 +10,7 @@ const all = [
   oursControlled,
   oursOutcomes,
   oursFull,
+  oursMetered,
   graphileDefault,
   graphileTuned,
   pgBoss,

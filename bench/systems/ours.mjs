@@ -47,6 +47,14 @@ const withHistory = (history, title) => ({
   isExtra: true,
   settings: ({ concurrency }) => ({ concurrency, history }),
 });
+/** Measured as with --metrics-port; only where a scenario asks for it. */
+export const oursMetered = {
+  ...ours,
+  name: "ours-metrics",
+  title: "Hathi, metrics on",
+  isExtra: true,
+  settings: ({ concurrency }) => ({ concurrency, metrics: true }),
+};
 export const oursOutcomes = withHistory("outcomes", "Hathi, history of outcomes");
 export const oursFull = withHistory("full", "Hathi, full history");
 

@@ -8,6 +8,7 @@ import type { Pool } from "pg";
 import type { WorkerEvents } from "../events.ts";
 import type { Meter } from "../hooks/meter.ts";
 import type { HooksInput } from "../hooks/registry.ts";
+import { defaultHistory } from "../kept-history.ts";
 import type { Logger } from "../logger.ts";
 import type { PromiseOrDirect } from "../task.ts";
 import type { WorkerPool } from "../worker.ts";
@@ -94,7 +95,7 @@ export const extraTable = {
   /** How the jobs of tasks run, by the tasks' names: `timeout`, `abortGrace`, `backoff` and more. Stronger than what tasks say themselves. */
   taskOptions: option(taskOptionsByName),
   /** What is kept of finished jobs: nothing, how each attempt ended, or payloads, too. A task's own option is stronger. */
-  history: option(aHistoryLevel, { default: "off" }),
+  history: option(aHistoryLevel, { default: defaultHistory }),
   /** How long history is kept: `{ completed: "1d", failed: "14d" }`. */
   retention: option(aRetention, { default: {} }),
   /** Parts of payloads that are not kept, as paths: `password`, `user.email`, `*.password` (any one key), `**.password` (at any depth). */

@@ -31,6 +31,7 @@ interface Instruments {
   readonly waits: Histogram;
   readonly finished: Counter;
   readonly recovered: Counter;
+  readonly claimErrors: Counter;
   readonly claimSizes: Histogram;
   readonly settleSizes: Histogram;
 }
@@ -62,7 +63,7 @@ export class OtelMeter {
         claimSizes.record(jobs.length, system);
       },
       "claim:error": ({ error }) => {
-        this.#instruments.operations.record(0, { ...receiving, ...failure(error) });
+        this.#instruments.claimErrors.add(1, { ...system, ...failure(error) });
       },
       "settle:complete": ({ count, durationMs }) => {
         const { operations, settleSizes } = this.#instruments;
@@ -145,6 +146,7 @@ function makeInstruments(meter: Meter): Instruments {
     waits: times("hathi.job.wait.duration", "Time from when a job was due to its start.", jobBounds),
     finished: counter("hathi.jobs.finished", "Attempts whose outcome is written, by outcome."),
     recovered: counter("hathi.jobs.recovered", "Jobs that this process took from dead workers."),
+    claimErrors: counter("hathi.claim.errors", "Claims that failed.", "{claim}"),
     claimSizes: sizes("hathi.claim.batch.size", "Jobs that claims brought."),
     settleSizes: sizes("hathi.settle.batch.size", "Outcomes that were written together."),
   };

@@ -46,6 +46,7 @@ test.each([
   expect(await hathi("add", "hello", "--payload", '{"name":"Ada"}')).toMatchObject({ code: 0 });
   expect((await hathi("--once")).stdout).toContain("Hello, Ada!");
   expect(await db.jobs()).toEqual([]);
+  expect((await hathi("history")).stdout).toMatch(/succeeded +hello/);
 
   expect(await compile(project, extension)).toBe("");
   const config = project.path(`hathi.config.${extension}`);

@@ -74,6 +74,14 @@ test("in a pipe one snapshot follows the other; as JSON each is a line", async (
   expect((await list.ended).code).toBe(0);
 });
 
+test("show tells how far a job is", async () => {
+  const db = await freshDatabase();
+  const { folder: cwd } = await makeProject();
+  await db.query(seed);
+  const { stdout } = await runProgram(["show", "1"], { cwd, env: { DATABASE_URL: db.url } });
+  expect(stdout).toMatch(/^progress: +3 of 10 \(30 %\): third, .* ago$/m);
+});
+
 test("a mistake ends a watch at once", async () => {
   const db = await freshDatabase();
   const { folder: cwd } = await makeProject();

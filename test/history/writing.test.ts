@@ -165,6 +165,36 @@ test("a result is kept with its job, whatever the level of history", async () =>
   expect(await batchesIn(db)).toEqual([]);
 });
 
+test("results are kept for as long as their task says, and never shorter than its history", async () => {
+  const db = await freshDatabase();
+  const task = (): number => 7;
+  const { runner, completed } = await startWorker(
+    db,
+    { alone: task, longer: task, shorter: task, usual: task },
+    {
+      taskOptions: {
+        alone: { keepResult: true, resultRetention: "7d" },
+        longer: { keepResult: true, resultRetention: "7d", history: "outcomes" },
+        shorter: { keepResult: true, resultRetention: "1d", history: "outcomes", retention: { completed: "30d" } },
+        usual: { keepResult: true },
+      },
+    },
+  );
+  for (const name of ["alone", "longer", "shorter", "usual"]) await runner.addJob(name, {});
+  await completed(4);
+  expect(
+    await db.query(
+      `select task_identifier as task, expires_on - (settled_at at time zone 'utc')::date - 1 as days
+       from graphile_worker._hathi_history_attempts order by 1`,
+    ),
+  ).toEqual([
+    { task: "alone", days: 7 },
+    { task: "longer", days: 7 },
+    { task: "shorter", days: 30 },
+    { task: "usual", days: 1 },
+  ]);
+});
+
 test.each([
   ["is too large", () => "x".repeat(1_048_576), /takes 1048578 bytes, and at most 1048576 are kept/],
   ["is no JSON", () => 1n, /cannot be kept, since it is no JSON/],
