@@ -5,9 +5,12 @@ type WitnessSettings = Pick<RecoverySettings, "heartbeatInterval" | "sweepThresh
 /** A worker that is alive has a new line this long after an outage: a try that hangs, a pause, and another try. */
 const reconnectMs = 15_000;
 
-/** Two heartbeats of a worker that are further apart than this, by the server's clock, have a break between them. */
+/**
+ * Two heartbeats of a worker that are further apart than this, by the server's clock, have a break between them. A shorter outage leaves the
+ * others half of the threshold for their next heartbeat.
+ */
 export function maxGapMs({ heartbeatInterval, sweepThreshold }: WitnessSettings): number {
-  return Math.max(2 * heartbeatInterval, sweepThreshold / 4);
+  return Math.max(2 * heartbeatInterval, sweepThreshold / 2);
 }
 
 /** After an outage of this length others may have lost their lines, too. */
