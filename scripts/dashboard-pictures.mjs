@@ -39,7 +39,7 @@ const browser = await chromium.launch({
 const address = `http://127.0.0.1:${server.address().port}/`;
 
 try {
-  const { failedJob, fingerprint } = await shop.settle();
+  const failedJob = await shop.settle();
   const light = await openPage({ width: 1280, height: 800 }, "light", 2);
   await picture(light, "overview", "");
   await picture(light, "jobs", "jobs?state=dead", async () => {
@@ -47,12 +47,8 @@ try {
     await light.locator("tbody .check").nth(2).check();
   });
   await picture(light, "job", `jobs/${failedJob}`);
-  await picture(light, "error", `errors/${fingerprint}`);
   const dark = await openPage({ width: 1280, height: 800 }, "dark", 2);
-  await picture(dark, "overview-dark", "");
   await picture(dark, "workers", "workers");
-  const phone = await openPage({ width: 390, height: 844 }, "dark", 2);
-  await picture(phone, "phone", `jobs/${failedJob}`);
   await film(await openPage({ width: 1200, height: 750 }, "light", 1), failedJob);
 } finally {
   await browser.close();

@@ -34,11 +34,11 @@ test.skipIf(!hasBrowser)("whatever jobs contain is shown as text", async () => {
     { html: attacks },
     { runAt: later(), jobKey: first, queueName: second, flags: [first] },
   );
-  await utils.pause({ task: name }, { reason: first, by: second });
   const [group] = await until(async () => {
     const groups = await utils.listErrors();
     return groups.length > 0 && groups;
   });
+  await utils.pause({ task: name }, { reason: first, by: second });
   const page = await open(url);
   const paths = [
     "",
@@ -60,7 +60,7 @@ test.skipIf(!hasBrowser)("whatever jobs contain is shown as text", async () => {
   ];
   for (const path of paths) {
     await visit(page, path);
-    await page.waitForLoadState("networkidle").catch(() => undefined);
+    await page.locator(".skeleton").first().waitFor({ state: "detached" });
     const alien = await page
       .locator(
         "main :is(script, img, iframe, object, embed, style, [onerror], [onload], [style], a[href^='javascript'])",

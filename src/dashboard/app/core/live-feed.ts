@@ -39,9 +39,11 @@ export function openFeed({ topic, query, onSnapshot, poll, onState }: FeedOption
       expect(silenceMs);
       onState("stream");
     };
-    opened.addEventListener(topic, (event: MessageEvent<string>) => {
+    opened.addEventListener(topic, (event: Event) => {
+      // The topic `error` has the name that browsers give to a stream that was cut.
+      if (!(event instanceof MessageEvent)) return;
       heard();
-      const snapshot: unknown = JSON.parse(event.data);
+      const snapshot: unknown = JSON.parse(String(event.data));
       noteTime(snapshot);
       onSnapshot(snapshot);
     });
@@ -50,7 +52,9 @@ export function openFeed({ topic, query, onSnapshot, poll, onState }: FeedOption
       disconnect();
       listen();
     });
-    opened.addEventListener("error", fallBack);
+    opened.addEventListener("error", (event: Event) => {
+      if (!(event instanceof MessageEvent)) fallBack();
+    });
     expect(firstMs);
   };
 
