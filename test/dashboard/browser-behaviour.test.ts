@@ -2,12 +2,14 @@ import { createServer, request as forward } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Page } from "playwright-core";
 import { expect, onTestFinished, test, vi } from "vitest";
+import type { LimitInfo } from "../../src/dashboard/contract.ts";
 import { createDashboard } from "../../src/dashboard/server/index.ts";
 import { until } from "../support/wait.ts";
-import { complaintsOf, hasBrowser, useBrowser, views, visit } from "./browser.ts";
+import { complaintsOf, expectAccessible, hasBrowser, useBrowser, views, visit } from "./browser.ts";
 import { makeScene } from "./scene.ts";
 
-vi.setConfig({ testTimeout: 120_000 });
+// A browser is slow on a machine whose cores are all busy.
+vi.setConfig({ testTimeout: 240_000 });
 const open = useBrowser();
 const later = (): Date => new Date(Date.now() + 3_600_000);
 
@@ -288,4 +290,50 @@ test.skipIf(!hasBrowser)("it works below any path, and offers nothing that a per
   await visit(page, "jobs/new");
   await page.getByText("You may not add jobs here.").waitFor();
   expect(complaintsOf(page)).toEqual([]);
+});
+
+test.skipIf(!hasBrowser)("a limit is shown with its keys, changed and taken back", async () => {
+  const { url } = await makeScene();
+  const page = await open(url, views[3]);
+  const limit: LimitInfo = {
+    name: "stripe",
+    tasks: ["invoice/pdf"],
+    keyPath: "tenant",
+    concurrency: 10,
+    rate: { limit: 100, periodMs: 60_000, burst: 20 },
+    used: 10,
+    waiting: { count: 310, isMore: false },
+    keys: [{ key: "17", used: 4, waiting: { count: 300, isMore: false }, override: 4 }],
+    isOverridden: true,
+  };
+  // The server has limits to show as soon as the library has them: here are some of the contract's shape.
+  const sent: unknown[] = [];
+  await page.route("**/api/stream?*", (route) => route.abort());
+  await page.route("**/api/limits*", (route) =>
+    route.fulfill({ json: { now: new Date().toISOString(), limits: [limit], pauses: [] } }),
+  );
+  await page.route("**/api/actions/*Limit", (route) => {
+    sent.push([new URL(route.request().url()).pathname, route.request().postDataJSON()]);
+    return route.fulfill({ json: { audit: "1", changed: 1, ids: [], message: "Changed." } });
+  });
+  await visit(page, "limits");
+  await page.getByText("10 at a time and 100 per 60 s for each tenant").waitFor();
+  await expectAccessible(page, "limits");
+  await page.getByRole("button", { name: "Change stripe" }).click();
+  await page.getByLabel("Jobs at a time").fill("5");
+  await page.getByLabel("Jobs per period").fill("50");
+  await expectAccessible(page, "limit dialog");
+  await page.getByRole("button", { name: "Change it for all workers" }).click();
+  await page.getByRole("button", { name: "Change the limit of 17" }).click();
+  await page.getByLabel("Jobs at a time").fill("1");
+  await page.getByRole("button", { name: "Change it for all workers" }).click();
+  await page.getByRole("button", { name: "Take back the limit of 17" }).click();
+  await page.getByRole("button", { name: "Take back the change of stripe" }).click();
+  await until(() => sent.length === 4);
+  expect(sent).toEqual([
+    ["/api/actions/setLimit", { name: "stripe", concurrency: 5, rate: { limit: 50, periodMs: 60_000, burst: 20 } }],
+    ["/api/actions/setLimit", { name: "stripe", key: "17", concurrency: 1 }],
+    ["/api/actions/clearLimit", { name: "stripe", key: "17" }],
+    ["/api/actions/clearLimit", { name: "stripe" }],
+  ]);
 });

@@ -12,7 +12,8 @@ import {
 } from "./browser.ts";
 import { makeScene, type Scene } from "./scene.ts";
 
-vi.setConfig({ testTimeout: 120_000 });
+// A browser is slow on a machine whose cores are all busy.
+vi.setConfig({ testTimeout: 240_000 });
 const open = useBrowser();
 
 /** Something on every page: jobs in all states, history, errors, a pause, an action. */

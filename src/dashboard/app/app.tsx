@@ -20,6 +20,7 @@ import { TasksPage } from "./pages/tasks.tsx";
 import { WorkersPage } from "./pages/workers.tsx";
 import { Button } from "./parts/button.tsx";
 import { Empty } from "./parts/frame.tsx";
+import { PageHead } from "./parts/page-head.tsx";
 import { Shell } from "./parts/shell.tsx";
 
 const routes: readonly (readonly [RegExp, (part: string) => JSX.Element])[] = [
@@ -46,9 +47,12 @@ function Page(): JSX.Element {
     if (found) return show(decode(found[1] ?? ""));
   }
   return (
-    <Empty icon="unknown" title="There is no such page.">
-      <Link to="/">Go to the overview</Link>
-    </Empty>
+    <>
+      <PageHead title="Not found" />
+      <Empty icon="unknown" title="There is no such page.">
+        <Link to="/">Go to the overview</Link>
+      </Empty>
+    </>
   );
 }
 
