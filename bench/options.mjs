@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 
 const help = `npm run bench -- [scenario …] [options]
 
-Scenarios: s1 … s17 (default: all)
+Scenarios: s1 … s18 (default: all)
   --only a,b         systems or families to run: ours, graphile-worker, graphile-worker-tuned, pg-boss, bullmq, …
   --quick            a tenth of the jobs and one round: for trying, not for quoting
   --rounds n         rounds per case (default 3; 1 with --quick)

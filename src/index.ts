@@ -18,7 +18,7 @@ export type { JobTimesOptions, Percentiles, TaskTimes } from "./admin/job-times.
 export type { JobTrends, JobTrendsOptions, TrendPoint } from "./admin/job-trends.ts";
 export type { JobPage, JobScan, ListedJob, PageOptions, ScanOptions, ShownJob } from "./admin/list-jobs.ts";
 export type { ListQueuesOptions, QueueStatus } from "./admin/list-queues.ts";
-export type { WorkerStatus } from "./admin/list-workers.ts";
+export type { ListWorkersOptions, WorkerStatus } from "./admin/list-workers.ts";
 export type { RescheduleOptions } from "./admin/reschedule-options.ts";
 export type {
   ActionFilter,

@@ -12,8 +12,9 @@ import { s11 } from "./s11-no-statistics.mjs";
 import { s12 } from "./s12-slow-among-fast.mjs";
 import { s13 } from "./s13-many-tasks.mjs";
 import { s17 } from "./s17-cancel.mjs";
+import { s18 } from "./s18-dashboard.mjs";
 
-const all = [s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s17];
+const all = [s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s17, s18];
 
 export function chooseScenarios(names) {
   if (names.length === 0) return all;

@@ -20,7 +20,7 @@ import {
   scanJobs,
 } from "./list-jobs.ts";
 import { type ListQueuesOptions, listQueues, type QueueStatus } from "./list-queues.ts";
-import { listWorkers, type WorkerStatus } from "./list-workers.ts";
+import { type ListWorkersOptions, listWorkers, type WorkerStatus } from "./list-workers.ts";
 
 /** Reads jobs, queues and workers. Changes nothing. */
 export interface JobInspector {
@@ -43,7 +43,7 @@ export interface JobInspector {
   /** Lists named queues that are held or have waiting jobs, the fullest first. */
   listQueues(options?: ListQueuesOptions): Promise<QueueStatus[]>;
   /** Lists all workers that send heartbeats or hold a lock. */
-  listWorkers(): Promise<WorkerStatus[]>;
+  listWorkers(options?: ListWorkersOptions): Promise<WorkerStatus[]>;
   /** Lists the recurring jobs that were ever scheduled in this schema, and when each last ran. */
   listCrontabs(): Promise<KnownCrontab[]>;
   /** Checks the database for problems, as `hathi doctor` does. */
@@ -64,7 +64,7 @@ export function makeJobInspector(database: Database, silenceMs?: number): JobIns
     getJobTrends: (options) => getJobTrends(database, options),
     getJobFigures: () => getJobFigures(database),
     listQueues: (options) => listQueues(database, options),
-    listWorkers: () => listWorkers(database, silenceMs),
+    listWorkers: (options) => listWorkers(database, silenceMs, options),
     listCrontabs: () => database.run(readKnownCrontabs, undefined),
     examineHealth: () => examineHealth(database),
     checkPayloads: (tasks, options) => checkPayloads(database, tasks, options),

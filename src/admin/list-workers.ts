@@ -37,13 +37,22 @@ export interface KnownWorker extends RegisteredWorkerRow {
   readonly isSilent: boolean;
 }
 
+export interface ListWorkersOptions {
+  /** False: only workers that send heartbeats, and not what they hold, which has to be looked for among all jobs. Default true. */
+  readonly countLocks?: boolean | undefined;
+}
+
 /** All workers that send heartbeats or hold a lock. */
-export async function listWorkers(db: Database, silenceMs = defaultSilenceMs): Promise<WorkerStatus[]> {
+export async function listWorkers(
+  db: Database,
+  silenceMs = defaultSilenceMs,
+  { countLocks = true }: ListWorkersOptions = {},
+): Promise<WorkerStatus[]> {
   const registered = (await findRegisteredWorkers(db, silenceMs)) ?? [];
   const pauses = await readPauses(db);
   const pauseOf = (id: string): Pause | null =>
     pauses.find(({ kind, name }) => kind === "all" || (kind === "worker" && name === id)) ?? null;
-  const owners = new Map((await db.run(listLockOwners, {})).map((owner) => [owner.id, owner]));
+  const owners = new Map((countLocks ? await db.run(listLockOwners, {}) : []).map((owner) => [owner.id, owner]));
   const overruns = new Map<string, number>();
   for (const { worker_id: id } of await db.run(listOverruns, { jobId: null, workerId: null })) {
     overruns.set(id, (overruns.get(id) ?? 0) + 1);

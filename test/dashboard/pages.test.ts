@@ -133,7 +133,7 @@ test("the session says who looks at what, and what there is", async () => {
 test("the overview tells rates, counts, workers, tasks and what is wrong", async () => {
   const page = await until(async () => {
     const found = await read<Overview>("overview?span=15m");
-    return found.counts.running.count === 1 && found.counts.dead.count === 1 && found;
+    return found.counts.running.count === 1 && found.counts.dead.count === 1 && found.workers.busy === 1 && found;
   });
   expect(page.counts).toMatchObject({ waiting: { count: 2 }, scheduled: { count: 1 } });
   expect(page.workers).toEqual({ alive: 1, silent: 0, slots: 4, busy: 1 });
@@ -259,7 +259,11 @@ test("tasks, one task, queues, workers, history and limits", async () => {
   expect((await read<TaskDetails>("task?name=broken&span=15m")).failures).toMatchObject([{ id: ids.dead }]);
   expect((await desk.get("task?name=none")).status).toBe(404);
 
-  const { queues } = await read<QueuesPage>("queues");
+  // Which jobs run is looked for in the background where that takes long.
+  const { queues } = await until(async () => {
+    const page = await read<QueuesPage>("queues");
+    return page.queues[0]?.job && page;
+  });
   expect(queues).toMatchObject([
     {
       name: "tenant-17",
@@ -271,7 +275,10 @@ test("tasks, one task, queues, workers, history and limits", async () => {
   ]);
   expect((await read<QueuesPage>("queues?search=18")).queues).toEqual([]);
 
-  const { workers } = await read<WorkersPage>("workers");
+  const { workers } = await until(async () => {
+    const page = await read<WorkersPage>("workers");
+    return page.workers[0]?.jobs === 1 && page.workers[0].running.length === 1 && page;
+  });
   expect(workers).toMatchObject([
     {
       life: "alive",

@@ -1,5 +1,8 @@
+import { readFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
-import { setStage } from "./kit.ts";
+import { takeJourney } from "../dashboard/journey.ts";
+import { blocksOf, readPage } from "../docs/pages.ts";
+import { examplePath, setStage } from "./kit.ts";
 
 /* Next's packages belong to the example; scripts/test.mjs installs them. */
 
@@ -11,7 +14,8 @@ const stage = setStage();
 test.each(["--turbopack", "--webpack"])(
   "a Next app built with %s adds the job with its row, and another process runs it",
   async (bundler) => {
-    const program = stage.start("next-producer/start.mjs", { PORT: "0" }, [bundler]);
+    const password = "correct horse battery";
+    const program = stage.start("next-producer/start.mjs", { PORT: "0", DASHBOARD_PASSWORD: password }, [bundler]);
     const [, url] = await program.says(/Local: +(http:\S+)/, { withinMs: 300_000 });
     await program.says(/Ready in/);
     const signUp = (email: string): Promise<Response> =>
@@ -26,6 +30,10 @@ test.each(["--turbopack", "--webpack"])(
 
     await program.says(new RegExp(`worker \\d+: Welcome, ${ada}`));
     await program.says(/Welcome, bob/);
+    // The dashboard's route, with a Next that takes slashes off the ends of addresses.
+    const authorization = `Basic ${Buffer.from(`ops:${password}`).toString("base64")}`;
+    expect((await fetch(`${url}/admin/hathi`)).status).toBe(401);
+    await takeJourney(`${url}/admin/hathi`, { authorization });
     program.kill("SIGTERM");
     const { stdout, stderr } = await program.ended;
     expect(stdout).toMatch(/Compiled successfully/);
@@ -33,3 +41,9 @@ test.each(["--turbopack", "--webpack"])(
     expect(stdout.match(/Welcome/g)).toHaveLength(2);
   },
 );
+
+test("the route of the dashboard is the one that the documents show", () => {
+  const [route] = blocksOf(readPage("docs/dashboard.md")).filter(({ file }) => file === "route.js");
+  const path = examplePath("next-producer/app/admin/hathi/[[...path]]/route.js");
+  expect(readFileSync(path, "utf8")).toBe(route!.text);
+});

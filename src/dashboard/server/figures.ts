@@ -27,17 +27,32 @@ export function readTimes({ shelf, utils }: Desk, span: Span): Promise<TaskTimes
   return shelf.get(`times ${span}`, 3_000, () => utils.getJobTimes({ sinceMs }));
 }
 
-export function readWorkers({ shelf, utils }: Desk): Promise<WorkerStatus[]> {
-  return shelf.get("workers", 1_000, () => utils.listWorkers());
+/** Workers that send heartbeats, and, as soon as that is known, who holds which locks: that has to be looked for among all jobs. */
+export async function readWorkers({ shelf, utils }: Desk): Promise<WorkerStatus[]> {
+  const owners = await shelf.soon("lock owners", 1_000, () => utils.listWorkers());
+  const alive = await shelf.get("workers", 1_000, () => utils.listWorkers({ countLocks: false }));
+  if (!owners) return alive;
+  const known = new Map(owners.map((owner) => [owner.id, owner]));
+  const nothing = { jobs: 0, queues: 0, oldestLockAt: null };
+  const ids = new Set(alive.map(({ id }) => id));
+  return [
+    ...alive.map((worker) => {
+      const held = known.get(worker.id) ?? nothing;
+      return { ...worker, jobs: held.jobs, queues: held.queues, oldestLockAt: held.oldestLockAt };
+    }),
+    ...owners.filter(({ id, life }) => life === "unknown" && !ids.has(id)),
+  ];
 }
 
 export function readPauses({ shelf, utils }: Desk): Promise<Pause[]> {
   return shelf.get("pauses", 1_000, () => utils.listPauses());
 }
 
-/** Jobs that run; at most a thousand. */
-export function readRunning({ shelf, utils }: Desk): Promise<readonly ListedJob[]> {
-  return shelf.get("running", 1_000, async () => (await utils.listJobs({ state: "running" }, { limit: 1_000 })).jobs);
+/** Jobs that run, at most a thousand; none until they are found among all the others. */
+export async function readRunning({ shelf, utils }: Desk): Promise<readonly ListedJob[]> {
+  const find = async (): Promise<readonly ListedJob[]> =>
+    (await utils.listJobs({ state: "running" }, { limit: 1_000 })).jobs;
+  return (await shelf.soon("running", 1_000, find)) ?? [];
 }
 
 /** What the doctor says, as soon as it is known. It looks at much, so it is asked once a minute while somebody is here. */

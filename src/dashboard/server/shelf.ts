@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
 interface Kept {
   value: unknown;
   /** When the value was asked for, and when it was last asked for; monotonic. */
@@ -36,6 +38,17 @@ export class Shelf {
     if (!isUsable) return (await making) as T;
     making.catch(() => undefined);
     return kept.value as T;
+  }
+
+  /** As `get`, for as long as a page can wait; undefined if it takes longer or fails. Whoever asks next has it. */
+  async soon<T>(key: string, maxAgeMs: number, make: () => Promise<T>): Promise<T | undefined> {
+    const late = new AbortController();
+    const got = this.get(key, maxAgeMs, make).catch(() => undefined);
+    try {
+      return await Promise.race([got, sleep(slowMs, undefined, { signal: late.signal }).catch(() => undefined)]);
+    } finally {
+      late.abort();
+    }
   }
 
   /** What is there; if that is nothing or old, it is made for whoever asks next. */

@@ -7,7 +7,7 @@ import { Refusal } from "../refusal.ts";
 import { moment, toErrorGroup, toHistoryRow } from "../rows.ts";
 
 /** Of so many failures, groups are made within a moment. */
-export const lookAtFailures = 20_000;
+export const lookAtFailures = 5_000;
 const steps = 24;
 
 export const errors: Page<ErrorsPage> = async ({ shelf, utils }, { query }) => {

@@ -1,15 +1,15 @@
 import { isTaskDefinition, version } from "../../../index.ts";
 import { permissions, type Session } from "../../contract.ts";
 import type { Page } from "../desk.ts";
-import { readTimes } from "../figures.ts";
+import { readTrends } from "../figures.ts";
 import { Fields } from "../read-fields.ts";
 import { moment } from "../rows.ts";
 
 export const session: Page<Session> = async (desk, { query, caller }) => {
   new Fields(query, []);
   const { shelf, utils } = desk;
-  const [times, kept] = await Promise.all([
-    readTimes(desk, "30d"),
+  const [trends, kept] = await Promise.all([
+    readTrends(desk, "1h"),
     shelf.get("has history", 10_000, async () => (await utils.listHistory({}, { limit: 1 })).entries.length > 0),
   ]);
   return {
@@ -22,7 +22,7 @@ export const session: Page<Session> = async (desk, { query, caller }) => {
     schema: utils.schema,
     version,
     now: moment(new Date()),
-    has: { metrics: times.length > 0, history: kept, limits: false },
+    has: { metrics: trends.points.length > 0, history: kept, limits: false },
     tasks: Object.entries(desk.tasks).map(([name, task]) => ({ name, isChecked: isTaskDefinition(task) })),
   };
 };
