@@ -4,6 +4,7 @@ import type { Page } from "playwright-core";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { LimitInfo } from "../../src/dashboard/contract.ts";
 import { createDashboard } from "../../src/dashboard/server/index.ts";
+import type { Task } from "../../src/index.ts";
 import { until } from "../support/wait.ts";
 import { complaintsOf, expectAccessible, hasBrowser, useBrowser, views, visit } from "./browser.ts";
 import { makeScene } from "./scene.ts";
@@ -165,7 +166,15 @@ test.skipIf(!hasBrowser)("every state has an address: back, forward and reload g
 });
 
 test.skipIf(!hasBrowser)("a live list keeps its rows in place and counts the new ones", async () => {
-  const { utils, url } = await makeScene();
+  let finish = (): void => undefined;
+  const slow: Task = (_payload, helpers) => {
+    helpers.reportProgress?.({ done: 31, total: 50, note: "page 31" });
+    return new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+  };
+  const { utils, url } = await makeScene({ tasks: { slow } });
+  onTestFinished(() => finish());
   await utils.addJob("held", {}, { runAt: later(), jobKey: "first" });
   const page = await open(url);
   await visit(page, "jobs");
@@ -176,8 +185,15 @@ test.skipIf(!hasBrowser)("a live list keeps its rows in place and counts the new
   expect(await page.locator("tbody tr").count()).toBe(1);
   await page.getByRole("button", { name: "3 new" }).click();
   await page.locator("tbody tr").nth(3).waitFor();
+  const { id } = await utils.addJob("slow", {});
+  await page.getByRole("button", { name: "1 new" }).click();
+  await page.locator("tbody").getByText("62 % · page 31").waitFor();
   await utils.removeJob("first");
   await page.locator("tbody tr.is-gone").getByText("first").waitFor();
+  await visit(page, `jobs/${id}`);
+  await page.locator(".why").getByText("62 % page 31").waitFor();
+  finish();
+  await page.locator(".why").getByText("Succeeded").waitFor();
   expect(complaintsOf(page)).toEqual([]);
 });
 
