@@ -314,6 +314,25 @@ test("cut connections, a network that is gone for a while and terminated backend
   expect(lines.filter(({ level }) => level === "error").length).toBeLessThan(30);
 });
 
+test("connections that die without a word delay a wait by seconds, and notifications that were lost with them do no harm", async () => {
+  const db = await freshDatabase();
+  const proxy = await startProxy(db.url);
+  const utils = await utilsOn(db, { connectionString: proxy.url });
+  const held = heldTask();
+  await startWorker(
+    db,
+    { held: (payload, helpers) => held.task(payload, helpers).then(() => payload) },
+    { taskOptions: { held: kept } },
+  );
+  const { id } = await utils.addJob("held", 7);
+  const wait = utils.waitForJob(id);
+  await held.begun(1);
+  await until(() => proxy.connections() >= 2, { what: "it listens on one connection and asks on another" });
+  proxy.blackholeOpen();
+  held.release(0);
+  expect(await wait).toBe(7);
+});
+
 test.skipIf(!hasPgBouncer)("behind a pooler in transaction mode ends are found by polling", async () => {
   const db = await freshDatabase();
   const utils = await utilsOn(db, { connectionString: await startPgBouncer(db.url) });
