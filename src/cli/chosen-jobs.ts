@@ -38,6 +38,8 @@ export interface Action {
   readonly done: string;
   /** What single jobs are named by, if not by their ids. */
   readonly by?: string;
+  /** Why a job may have been left alone, if not because it is running. */
+  readonly leaves?: string;
   /** Gives the ids it changed. */
   readonly act: (ids: readonly string[]) => Promise<readonly { readonly id: string }[]>;
   /** Called at the end; what it gives is added to the JSON. */
@@ -91,14 +93,14 @@ async function showSome(utils: QueueUtils, filter: JobFilter, expected: number, 
 function reportEnd(
   { matched, changed }: { readonly matched: number; readonly changed: readonly string[] },
   { json }: ActionArgs,
-  { done, details }: Action,
+  { done, details, leaves = "running" }: Action,
   terminal: Terminal,
 ): number {
   const more = details?.();
   if (json) terminal.printJson(more ? { changed, ...more } : changed);
   else terminal.print(`${jobsOf(changed.length)} ${done}.`);
   const left = matched - changed.length;
-  if (left > 0) terminal.note(`${jobsOf(left)} left alone: running, or not there any more.`);
+  if (left > 0) terminal.note(`${jobsOf(left)} left alone: ${leaves}, or not there any more.`);
   return changed.length === 0 && matched > 0 ? 1 : 0;
 }
 

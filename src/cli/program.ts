@@ -55,7 +55,9 @@ function describeMisuse(message: string, args: readonly string[], commands: read
   }
   const [, word] = /^Unknown arguments?: ([\w-]+)/.exec(message) ?? [];
   if (word === undefined) return `${message} ${help}`;
-  const known = [...commandNames, ...commands.flatMap(({ flags }) => Object.keys(flags))];
+  const flags = commands.flatMap((command) => Object.entries(command.flags));
+  const names = flags.flatMap(([flag, { alias = [] }]) => [flag, ...[alias].flat().filter((each) => each.length > 1)]);
+  const known = [...commandNames, ...names];
   const what = word === args[0] ? `Unknown command: ${word}` : message;
   return `${what}.${suggestion(word, known)} ${help}`;
 }

@@ -154,6 +154,7 @@ test("a config file that was named must be there, must parse, and must export a 
 
 test("unknown flags and commands are refused, with the nearest one that exists", async () => {
   expect(await reasonOf(["--jbos", "3"])).toBe("Unknown argument: jbos. Did you mean 'jobs'? (see hathi --help)");
+  expect(await reasonOf(["--concurency", "3"])).toContain("Did you mean 'concurrency'?");
   expect(await reasonOf(["lst"])).toBe("Unknown command: lst. Did you mean 'list'? (see hathi --help)");
   expect(await reasonOf(["show", "1", "--jsn"])).toBe(
     "Unknown argument: jsn. Did you mean 'json'? (see hathi show --help)",

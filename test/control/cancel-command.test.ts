@@ -21,7 +21,7 @@ test("hathi cancel takes ids: waiting jobs are gone with their reason, and unkno
   expect(end).toMatchObject({
     code: 0,
     stdout: "2 jobs cancelled.\n",
-    stderr: expect.stringContaining("1 job left alone"),
+    stderr: expect.stringContaining("1 job left alone: permanently failed, or not there any more."),
   });
   expect((await db.jobs()).map(({ id }) => String(id))).toEqual([ids[2]]);
   expect(await cancellationOf(db, ids[1]!)).toMatchObject({ reason: "customer left", outcome: "cancelled" });

@@ -29,6 +29,11 @@ export const cancel = defineCommand({
           terminal.note(`${stopping.length} of them were running and are stopping.`);
         return { stopping };
       };
-      return actOnJobs(utils, args, { verb: "Cancel", done: "cancelled", act, details }, terminal);
+      return actOnJobs(
+        utils,
+        args,
+        { verb: "Cancel", done: "cancelled", leaves: "permanently failed", act, details },
+        terminal,
+      );
     }),
 });

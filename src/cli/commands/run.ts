@@ -35,7 +35,12 @@ const flags = {
     describe: "Reload tasks and crontab when their files change, without restarting",
   },
   crontab: { type: "string", requiresArg: true, describe: "The crontab (default: ./crontab)" },
-  jobs: { alias: "j", type: "number", requiresArg: true, describe: "Jobs to run at once (default: 1)" },
+  jobs: {
+    alias: ["j", "concurrency"],
+    type: "number",
+    requiresArg: true,
+    describe: "Jobs to run at once (default: 1)",
+  },
   "max-pool-size": {
     alias: "m",
     type: "number",
