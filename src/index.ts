@@ -29,8 +29,8 @@ export type {
   LoggedAction,
   NewAction,
 } from "./audit/action-log.ts";
+export type { CallerTransaction, QueryFunction } from "./caller-transaction.ts";
 export type { AddBatchJobFunction } from "./client/add-batch-job.ts";
-export type { CallerTransaction, QueryFunction } from "./client/transaction/caller-transaction.ts";
 export type { LocalQueueOptions, RefetchDelayOptions } from "./config/local-queue-options.ts";
 export type {
   ExtraOptions,

@@ -49,6 +49,10 @@ export interface TaskRunOptions {
   readonly keepResult?: boolean;
   /** How long results are kept, in whole days; a day, if left out. */
   readonly resultRetention?: Duration;
+  /** True: the task runs in a transaction, `helpers.tx`, that is committed together with the job's completion. */
+  readonly transactional?: boolean;
+  /** How long the server lets a transaction that completes a job stay open; 5 minutes, if left out. */
+  readonly transactionTimeout?: Duration;
   /** How often a job is tried; for jobs that are added with the definition. */
   readonly maxAttempts?: number;
   /** For jobs that are added with the definition. */
@@ -59,12 +63,13 @@ export interface TaskRunOptions {
 
 /** The same, read once: durations in milliseconds. */
 export interface TaskRunSettings
-  extends Pick<TaskRunOptions, "maxAttempts" | "priority" | "queueName" | "history" | "keepResult"> {
+  extends Pick<TaskRunOptions, "maxAttempts" | "priority" | "queueName" | "history" | "keepResult" | "transactional"> {
   readonly timeout?: number;
   readonly abortGrace?: number;
   readonly backoff?: BackoffFunction;
   readonly maxSnoozes?: number;
   readonly replaceStuckSlots?: number;
+  readonly transactionTimeout?: number;
   readonly retention?: Partial<Retention>;
   /** In days. */
   readonly resultRetention?: number;
@@ -97,6 +102,8 @@ const readers: { readonly [Key in keyof Required<TaskRunOptions>]: Reader } = {
   retention: readRetention,
   keepResult: readBoolean,
   resultRetention: readDays,
+  transactional: readBoolean,
+  transactionTimeout: (value, name) => readDuration(value, name, 1),
   maxAttempts: (value, name) => readInteger(value, name, 1, 32_767),
   priority: (value, name) => readInteger(value, name, -32_768, 32_767),
   queueName: readName,

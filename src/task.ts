@@ -1,4 +1,5 @@
 import type { PoolClient, QueryResult, QueryResultRow } from "pg";
+import type { CallerTransaction } from "./caller-transaction.ts";
 import type {
   AddAnyJobFunction,
   AddAnyJobsFunction,
@@ -63,6 +64,12 @@ type WithContext = keyof GraphileWorker.Context extends never
       context: GraphileWorker.Context;
     };
 
+/** What is kept of a job that is completed in a transaction. */
+export interface CompleteInOptions {
+  /** The job's result, if its task has `keepResult`: what it returns afterwards comes too late. */
+  readonly result?: unknown;
+}
+
 /** What a task may rely on besides its payload. A mock of the original's shape is one; a worker hands over `TaskHelpers`. */
 export interface JobHelpers extends Helpers, WithContext {
   /** The job that runs, as it was claimed. */
@@ -85,6 +92,15 @@ export interface JobHelpers extends Helpers, WithContext {
    * written for all jobs of a worker. It never throws.
    */
   reportProgress?: (report: ProgressReport) => void;
+  /**
+   * Completes this job in your own transaction: what you write there, the jobs you add there and the completion are committed together, or not
+   * at all. Takes what `withTransaction` takes. Throws `JobLostError`, and your transaction cannot commit, if the job was given to another worker.
+   */
+  completeIn?: (tx: CallerTransaction, options?: CompleteInOptions) => Promise<void>;
+  /** Adds jobs in your own transaction. */
+  withTransaction?: (tx: CallerTransaction) => Pick<Helpers, "addJob" | "addJobs">;
+  /** The open transaction of a task with `transactional: true`, in which `addJob` and `addJobs` add, too. It is committed with the completion. */
+  tx?: PoolClient;
   /** The worker that runs this job. */
   worker?: WorkerDetails;
   /** @deprecated Use `logger.debug`. */
@@ -98,6 +114,8 @@ export interface TaskHelpers extends JobHelpers {
   withPgClient: EnhancedWithPgClient;
   abortPromise: Promise<never>;
   abortGrace: number;
+  completeIn: NonNullable<JobHelpers["completeIn"]>;
+  withTransaction: NonNullable<JobHelpers["withTransaction"]>;
   /** Your own state: the option `context`. Empty if none was given. */
   context: GraphileWorker.Context;
   reportProgress: (report: ProgressReport) => void;

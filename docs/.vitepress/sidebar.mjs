@@ -9,6 +9,7 @@ const guideGroups = [
       page("Queues", "/queues"),
       page("Control of a job", "/control"),
       page("Pausing", "/pausing"),
+      page("Effects exactly once", "/exactly-once"),
       page("Scheduling", "/scheduling"),
       page("Cron and time zones", "/cron-and-time-zones"),
       page("Batch jobs", "/batch-jobs"),

@@ -22,6 +22,7 @@ const away = new Set([
   "57P03", // starting up or shutting down
   "57P05", // idle session timeout
   "25P03", // idle in transaction timeout
+  "25P04", // transaction timeout
   "ECONNREFUSED",
   "ECONNRESET",
   "ECONNABORTED",

@@ -1,4 +1,6 @@
 import type { Pool as PgPool } from "pg";
+import { executorFor } from "../client/transaction/executor-for.ts";
+import { requireOpenTransaction } from "../client/transaction/pg-client.ts";
 import type { ForbiddenFlagsFn } from "../config/options.ts";
 import type { Database } from "../db/database.ts";
 import { OutageLog } from "../db/outage-log.ts";
@@ -7,10 +9,12 @@ import { ProgressRecorder } from "../history/progress-recorder.ts";
 import { HistoryTender } from "../history/tender.ts";
 import type { Meter } from "../hooks/meter.ts";
 import type { AddAnyJobFunction, AddAnyJobsFunction } from "../job.ts";
-import type { TaskList } from "../task.ts";
+import type { Task, TaskList } from "../task.ts";
 import { Pool } from "../worker/pool.ts";
 import { makeJobHelpers } from "../worker/run/helpers.ts";
+import type { AddersIn } from "../worker/run/transactional.ts";
 import type { CompiledSharedOptions } from "./compile.ts";
+import { makeAdders } from "./hooks/adders.ts";
 import { eventHooks } from "./hooks/event-hooks.ts";
 import { poolHooks } from "./hooks/plugin-hooks.ts";
 import { poolInterceptors } from "./hooks/pool-interceptors.ts";
@@ -59,9 +63,11 @@ export function startPool(options: StartPoolOptions): Pool {
     logEvents({ logger, taskNames: () => Object.keys(tasks), logPayloads: settings.logPayloads }),
     ...(settings.metrics ? [attachMeter(settings.metrics, options, () => pool)] : []),
   ]);
+  const addersIn: AddersIn = (inside) => makeAdders(inside, compiled);
   const taskOptions = makeTaskOptions(settings.taskOptions);
   const keepRules = makeKeepRules(settings, tasks, taskOptions);
   const progress = new ProgressRecorder({ database, emit, logger, poolId: workerId });
+  warnOfFewConnections(options, taskOptions);
   lifecycle.observe("workerInit", { schema: settings.schema, concurrency: options.concurrency, withPgClient });
   const pool: Pool = new Pool({
     database,
@@ -70,8 +76,12 @@ export function startPool(options: StartPoolOptions): Pool {
     emit,
     logger,
     outages,
+    addersIn,
     makeHelpers: makeJobHelpers({
       ...settings,
+      addersIn,
+      executorFor: (tx) => executorFor(tx, settings.schema),
+      requireOpenTransaction,
       database,
       logger,
       addJob,
@@ -104,6 +114,21 @@ export function startPool(options: StartPoolOptions): Pool {
     void pool.promise.catch(() => undefined).then(() => tender.stop());
   }
   return pool;
+}
+
+/** Each running job of a transactional task keeps a connection. */
+function warnOfFewConnections(
+  { compiled, tasks, pgPool, concurrency }: StartPoolOptions,
+  taskOptions: ReturnType<typeof makeTaskOptions>,
+): void {
+  const needed = concurrency + 2;
+  if (!pgPool || pgPool.options.max >= needed) return;
+  const name = Object.keys(tasks).find((task) => taskOptions(task, tasks[task] as Task)?.transactional);
+  if (name === undefined) return;
+  compiled.safeLogger.warn(
+    `Task '${name}' is transactional, so each of its ${concurrency} jobs at a time keeps a connection, and the pool has ${pgPool.options.max}: ` +
+      `set 'maxPoolSize' to ${needed} or more.`,
+  );
 }
 
 function attachMeter(meter: Meter, { compiled, pgPool }: StartPoolOptions, pool: () => Pool): EventHandlers {

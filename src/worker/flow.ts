@@ -8,10 +8,12 @@ import { PauseGate } from "./claim/pause-gate.ts";
 import type { Identity } from "./identity.ts";
 import type { PoolOptions } from "./pool-options.ts";
 import { CancelWatch } from "./run/cancel-watch.ts";
+import { Completions } from "./run/completions.ts";
 import { Dispatcher } from "./run/dispatcher.ts";
 import { dueAgainMs } from "./run/outcome.ts";
 import { Overruns } from "./run/overruns.ts";
 import type { Slot } from "./run/slot.ts";
+import { runInTransaction } from "./run/transactional.ts";
 import { HandOver } from "./settle/hand-over.ts";
 import { LockKeeper } from "./settle/lock-keeper.ts";
 import { Outage } from "./settle/outage.ts";
@@ -46,6 +48,7 @@ export class Flow {
   readonly pauses: PauseGate;
   readonly keeper: LockKeeper;
   readonly overruns: Overruns;
+  readonly completions: Completions;
   /** Not on a client that is not ours alone. */
   readonly cancels: CancelWatch | undefined;
 
@@ -105,6 +108,11 @@ export class Flow {
       dropSlot: options.dropSlot,
       releaseQueue: (queueId, poolId) => this.writeBack.releaseQueue(queueId, poolId),
     });
+    this.completions = new Completions({
+      ...options,
+      isCurrent: (run) => this.dispatcher.isCurrent(run),
+      persist: (ask) => this.writeBack.ask(ask),
+    });
     this.dispatcher = this.#makeDispatcher(options);
     this.cancels = options.ownsTransactions ? this.#makeCancelWatch(options) : undefined;
     this.intake = new Intake({
@@ -129,6 +137,8 @@ export class Flow {
   }
 
   #makeDispatcher({ slots, tasks, emit, makeHelpers, settings, ...options }: FlowOptions): Dispatcher {
+    const { completions } = this;
+    const isAlone = !options.ownsTransactions;
     return new Dispatcher({
       slots,
       tasks,
@@ -138,7 +148,7 @@ export class Flow {
       settle: (ended) => this.writeBack.settle(ended),
       unsettled: () => this.writeBack.unsettled,
       localQueue: this.localQueue && settings.localQueue,
-      isAlone: !options.ownsTransactions,
+      isAlone,
       mayHoldAhead: options.mayHoldAhead,
       stopSwitch: () => this.identity.stopSwitch,
       pauses: this.pauses,
@@ -146,6 +156,14 @@ export class Flow {
       mayStart: () => options.lifeline?.mayWork !== false,
       taskOptions: options.taskOptions,
       overruns: this.overruns,
+      completions,
+      runInTransaction: (run, task, helpers) =>
+        runInTransaction(run, task, helpers, { ...options, completions, isAlone }),
+      onThrownAfterCommit: ({ id, task_identifier }, error) =>
+        options.logger.warn(
+          `Task '${task_identifier}' threw after the transaction that completed its job ${id} was committed. The job is done: ${errorTitle(error)}`,
+          { error },
+        ),
       onOverrunning: (jobs) => this.writeBack.giveBack({ jobs, queueIds: [] }, overrunRestMs),
       onBadBackoff: (error) => options.logger.error(`The usual back-off is used: ${errorTitle(error)}`, { error }),
       onRoom: () => this.intake.noticeRoom(),

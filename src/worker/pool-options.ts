@@ -10,6 +10,7 @@ import type { TaskRunSettings } from "../task-options.ts";
 import type { Lifeline } from "./lifeline.ts";
 import type { PoolHooks, PoolInterceptors } from "./pool-hooks.ts";
 import type { MakeHelpers } from "./run/helpers.ts";
+import type { AddersIn } from "./run/transactional.ts";
 
 /** How a pool behaves. */
 type PoolSettings = Pick<
@@ -37,6 +38,8 @@ export interface PoolOptions {
   /** Shared with everything else in this process that works for the pool. */
   readonly outages: OutageLog;
   readonly makeHelpers: MakeHelpers;
+  /** Adds jobs inside a transaction. */
+  readonly addersIn: AddersIn;
   readonly hooks: PoolHooks;
   /** How jobs of a task run, if anything was said about it. */
   readonly taskOptions: (name: string, task: Task) => TaskRunSettings | undefined;

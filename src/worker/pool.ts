@@ -117,6 +117,8 @@ export class Pool implements WorkerPool {
     for (const worker of this._workers) {
       const job = worker.getActiveJob();
       if (!job || !abandoned.has(job)) continue;
+      // Its row is locked by its own transaction, so no sweep can have taken it: what becomes of that decides.
+      if (worker.run?.completion?.transaction !== undefined) continue;
       dispatcher.abandon(job);
       this.#options.emit("job:lost", { worker, job, error: new Error(message) });
     }

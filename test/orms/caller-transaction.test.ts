@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { CallerTransaction } from "../../src/client/transaction/caller-transaction.ts";
+import type { CallerTransaction } from "../../src/caller-transaction.ts";
 import { executorFor } from "../../src/client/transaction/executor-for.ts";
 import { statement } from "../../src/db/statement.ts";
 import type { DbJob, Job } from "../../src/job.ts";

@@ -12,7 +12,7 @@ export interface Proxy {
   /** Resets every connection; new ones are let through. */
   cut(): void;
   /** Resets the next connection whose client sends this text: after the server has got it and answered, unheard. */
-  cutAfter(text: string): Promise<void>;
+  cutAfter(text: string | RegExp): Promise<void>;
   /** Lets nothing through in either direction, without a word to anybody; `restore` delivers what waited. */
   blackhole(): void;
   /** As above, but only for connections that are open now. */
@@ -49,7 +49,7 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
   const weather: Weather = { lagMs: 0, dripBytes: Infinity };
   let toldPid: number | undefined;
   const cancelledPids: number[] = [];
-  let trap: { text: string; sprung: () => void } | undefined;
+  let trap: { text: string | RegExp; sprung: () => void } | undefined;
 
   const drop = (line: Line): void => {
     lines.delete(line);
@@ -76,7 +76,7 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
     let isDoomed = false;
     client.on("data", (data) => {
       if (data.length === 16 && data.readInt32BE(4) === 80_877_102) cancelledPids.push(data.readInt32BE(8));
-      if (trap && data.includes(trap.text)) {
+      if (trap && has(data, trap.text)) {
         isDoomed = true;
         const { sprung } = trap;
         trap = undefined;
@@ -160,6 +160,10 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
       }
     },
   };
+}
+
+function has(data: Buffer, text: string | RegExp): boolean {
+  return typeof text === "string" ? data.includes(text) : text.test(data.toString("latin1"));
 }
 
 /** The message with the key of a backend: its type, its length of 12, the process id and the secret. */

@@ -1,6 +1,6 @@
+import type { CallerTransaction } from "../../caller-transaction.ts";
 import type { Database } from "../../db/database.ts";
 import { forSchema } from "../../db/statement.ts";
-import type { CallerTransaction } from "./caller-transaction.ts";
 import { oneAtATime } from "./one-at-a-time.ts";
 import { queryFor } from "./query-for.ts";
 import { askForText, readRow, toText } from "./text-only.ts";

@@ -1,5 +1,5 @@
 import { ConfigError } from "../../errors.ts";
-import type { TextRow } from "./caller-transaction.ts";
+import type { TextRow } from "./query.ts";
 
 /** A thing we know nothing about yet, but may look at. */
 export type Stranger = Readonly<Record<PropertyKey, unknown>>;
@@ -15,6 +15,6 @@ export function rowsOf(result: unknown): TextRow[] {
   throw new ConfigError(`The transaction answered with ${String(result)}; expected rows, or an object with 'rows'.`);
 }
 
-export function notATransaction(given: string, wayOut: string): ConfigError {
-  return new ConfigError(`'withTransaction' was given ${given}, which is not a transaction: ${wayOut}`);
+export function notATransaction(given: string, wayOut: string, by = "withTransaction"): ConfigError {
+  return new ConfigError(`'${by}' was given ${given}, which is not a transaction: ${wayOut}`);
 }

@@ -1,7 +1,7 @@
-import type { Query } from "./caller-transaction.ts";
 import { knexQuery } from "./knex.ts";
 import { kyselyQuery } from "./kysely.ts";
 import { hasMethods, notATransaction, type Stranger } from "./marks.ts";
+import type { Query } from "./query.ts";
 
 interface EntityManager {
   /** A transaction of Knex up to MikroORM 6, of Kysely from 7 on. */

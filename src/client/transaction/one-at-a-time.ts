@@ -1,4 +1,4 @@
-import type { Query } from "./caller-transaction.ts";
+import type { Query } from "./query.ts";
 
 const lastByTransaction = new WeakMap<object, Promise<unknown>>();
 

@@ -1,8 +1,16 @@
-import type { Query } from "./caller-transaction.ts";
 import { hasMethods, notATransaction, rowsOf, type Stranger } from "./marks.ts";
+import type { Query } from "./query.ts";
 
 interface PgClient {
   query(query: { text: string; values: unknown[] }): Promise<unknown>;
+}
+
+/** Refuses a client on which no transaction is open: each statement would commit by itself. One that is busy may be about to open one. */
+export function requireOpenTransaction(tx: unknown): void {
+  const client = tx as { getTransactionStatus?: () => string | null; readonly readyForQuery?: boolean } | null;
+  if (typeof client?.getTransactionStatus !== "function" || client.readyForQuery === false) return;
+  if (client.getTransactionStatus() !== "I") return;
+  throw notATransaction("a pg client on which no transaction is open", "run 'begin' on it first.", "completeIn");
 }
 
 /** node-postgres: a `Client` or `PoolClient`. */

@@ -1,5 +1,5 @@
-import type { Query } from "./caller-transaction.ts";
 import { hasMethods, notATransaction, rowsOf, type Stranger } from "./marks.ts";
+import type { Query } from "./query.ts";
 
 interface PrismaTransaction {
   $queryRawUnsafe(text: string, ...values: unknown[]): PromiseLike<unknown>;

@@ -1,5 +1,4 @@
 import { ConfigError } from "../../errors.ts";
-import type { Query } from "./caller-transaction.ts";
 import { drizzleQuery } from "./drizzle.ts";
 import { knexQuery } from "./knex.ts";
 import { kyselyQuery } from "./kysely.ts";
@@ -8,6 +7,7 @@ import { mikroOrmQuery } from "./mikro-orm.ts";
 import { pgQuery } from "./pg-client.ts";
 import { postgresJsQuery } from "./postgres-js.ts";
 import { prismaQuery } from "./prisma.ts";
+import type { Query } from "./query.ts";
 import { typeOrmQuery } from "./typeorm.ts";
 
 /** Each knows its own library by marks that no other has, so their order does not matter. */

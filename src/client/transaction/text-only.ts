@@ -1,4 +1,4 @@
-import type { TextRow } from "./caller-transaction.ts";
+import type { TextRow } from "./query.ts";
 
 /*
  * Drivers disagree about types: one gives a bigint as a number, another leaves JSON or dates unparsed, a third turns a string

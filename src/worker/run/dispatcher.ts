@@ -1,7 +1,7 @@
 import type { Emit } from "../../events.ts";
 import type { Job } from "../../job.ts";
 import type { JobCancelledError, TimeoutError } from "../../job-errors.ts";
-import type { Task, TaskList } from "../../task.ts";
+import type { Task, TaskHelpers, TaskList } from "../../task.ts";
 import type { TaskRunSettings } from "../../task-options.ts";
 import { monotonicMs, queueMicrotask, setImmediate } from "../../util/timers.ts";
 import { Buffer, type Unstarted } from "../claim/buffer.ts";
@@ -12,6 +12,7 @@ import { refusalOf } from "../claim/unreadable.ts";
 import type { PoolInterceptors } from "../pool-hooks.ts";
 import { EndedJob } from "../settle/ended-job.ts";
 import type { StopSwitch } from "../stop/stop-switch.ts";
+import type { Completions } from "./completions.ts";
 import { Deadlines } from "./deadlines.ts";
 import { decide } from "./decide.ts";
 import type { MakeHelpers } from "./helpers.ts";
@@ -22,6 +23,8 @@ import type { Overruns } from "./overruns.ts";
 import { runTask } from "./run-task.ts";
 import type { Slot } from "./slot.ts";
 
+const notCommitted =
+  "The task completed its job in a transaction, and returned; but the transaction was not committed, so nothing of it has happened.";
 /** Finished jobs that the database does not know of yet: beyond this no more are started. */
 const maxUnsettled = 4_000;
 
@@ -50,6 +53,11 @@ export interface DispatcherOptions {
   /** How jobs of this task run; undefined if it has no options. */
   readonly taskOptions: (name: string, task: Task) => TaskRunSettings | undefined;
   readonly overruns: Overruns;
+  readonly completions: Completions;
+  /** Runs a task whose transaction commits with the completion of its job. */
+  readonly runInTransaction: (run: JobRun, task: Task, helpers: TaskHelpers) => Promise<RunOutcome>;
+  /** A job was completed by its transaction, and its task threw all the same. */
+  readonly onThrownAfterCommit: (job: Job, error: Error) => void;
   /** These are jobs that still overrun here from an earlier attempt, and must not start again yet. */
   readonly onOverrunning: (jobs: readonly Job[]) => void;
   /** A task's own back-off failed; the usual one counts. */
@@ -158,6 +166,14 @@ export class Dispatcher {
     for (const run of this.#runs()) if (run.stopSwitch === stopped) run.abort(reason);
   }
 
+  /** False if we have claimed the same job again, so that this run is of an earlier claim. */
+  isCurrent(run: JobRun): boolean {
+    const { id } = run.job;
+    const isLater = (other: JobRun): boolean =>
+      other.job.id === id && other !== run && other.startedAt >= run.startedAt;
+    return !this.#runs().some(isLater) && !this.#buffer.jobs().some((job) => job.id === id);
+  }
+
   /** How often jobs that could have started were returned. What was claimed before that and arrives after it would overtake them. */
   get returns(): number {
     return this.#returns;
@@ -256,7 +272,7 @@ export class Dispatcher {
   }
 
   #start(slot: Slot, job: Job): void {
-    const { emit, tasks, taskOptions, makeHelpers, stopSwitch } = this.#options;
+    const { emit, tasks, taskOptions, makeHelpers, stopSwitch, completions, runInTransaction } = this.#options;
     const task = refusalOf(job) ?? (tasks[job.task_identifier] as Task);
     const startedAt = monotonicMs();
     const run = new JobRun(job, slot, taskOptions(job.task_identifier, task), stopSwitch(), startedAt);
@@ -270,12 +286,17 @@ export class Dispatcher {
     }
     const begin = (): Promise<RunOutcome> => {
       if (emit.heard("job:start")) emit("job:start", { worker: slot, job });
-      return runTask(job, task, makeHelpers(run), run.options?.keepResult);
+      const helpers = makeHelpers(run, completions);
+      if (run.options?.transactional) return runInTransaction(run, task, helpers);
+      return runTask(job, task, helpers, run.options?.keepResult);
     };
     const around = this.#options.aroundRun?.();
     const end = around ? around(job, begin, () => run.isAbandoned) : begin();
     void end.then((outcome) => {
-      this.#ended(slot, run, outcome, monotonicMs() - startedAt);
+      const durationMs = monotonicMs() - startedAt;
+      run.isOver = true;
+      if (run.completion) void this.#endCompleted(slot, run, outcome, durationMs);
+      else this.#ended(slot, run, outcome, durationMs);
     });
   }
 
@@ -284,14 +305,33 @@ export class Dispatcher {
     return run.cancelled !== undefined && this.#cancelledById.delete(run.job.id);
   }
 
-  #ended(slot: Slot, run: JobRun, outcome: RunOutcome, durationMs: number): void {
+  /** A job that was completed in a transaction has succeeded if that was committed, and only then, whatever its task did after it. */
+  async #endCompleted(slot: Slot, run: JobRun, ended: RunOutcome, durationMs: number): Promise<void> {
+    const { job, completion } = run;
+    await completion!.underWay;
+    if (await this.#isCommitted(run)) {
+      if (ended.kind === "failed") this.#options.onThrownAfterCommit(job, ended.error);
+      this.#ended(slot, run, { kind: "succeeded", job }, durationMs, "written");
+      return;
+    }
+    const outcome = ended.kind === "failed" ? ended : failed(job, new Error(notCommitted));
+    this.#ended(slot, run, outcome, durationMs, run.isLost ? "lost" : undefined);
+  }
+
+  #isCommitted(run: JobRun): Promise<boolean> {
+    // The pool has given up on the database, and says so when it cannot write the failure either.
+    return this.#options.completions.isCommitted(run).catch(() => false);
+  }
+
+  #ended(slot: Slot, run: JobRun, outcome: RunOutcome, durationMs: number, known?: EndedJob["known"]): void {
     const { overruns, settle, onBadBackoff } = this.#options;
     this.#running--;
     this.#pace.observeJob(durationMs);
     let isSlotNeeded = true;
     if (run.isOverrunning) isSlotNeeded = !overruns.returned(run, this.#buffer.ended(run.job));
-    else if (!run.isAbandoned) {
-      settle(new EndedJob(decide(run, outcome, onBadBackoff), slot, durationMs, this.#buffer.ended(run.job)));
+    else if (!run.isAbandoned || known === "written") {
+      const queueId = run.isAbandoned ? null : this.#buffer.ended(run.job);
+      settle(new EndedJob(decide(run, outcome, onBadBackoff), slot, durationMs, queueId, undefined, known));
     }
     if (!slot.isReleased && isSlotNeeded) this.#free.push(slot);
     slot.vacate();
@@ -299,14 +339,26 @@ export class Dispatcher {
     this.#options.onRoom();
   }
 
-  /** The attempt has failed, but its task goes on: its slot and its queue stay taken. */
   #overrun(run: JobRun, error: TimeoutError): void {
+    if (run.completion?.transaction === undefined) this.#overrunAs(run, error);
+    else void this.#overrunCompleted(run, error);
+  }
+
+  /** A transaction that is open has its own time limit, and what becomes of it counts. */
+  async #overrunCompleted(run: JobRun, error: TimeoutError): Promise<void> {
+    const known = (await this.#isCommitted(run)) ? "written" : undefined;
+    if (!run.isOver && !run.isAbandoned) this.#overrunAs(run, error, known);
+  }
+
+  /** The attempt has ended, but its task goes on: its slot and its queue stay taken. */
+  #overrunAs(run: JobRun, error: TimeoutError, known?: "written"): void {
     const { overruns, settle, onBadBackoff } = this.#options;
     run.isAbandoned = true;
     run.isOverrunning = true;
     const onWritten = overruns.begin(run, error);
-    const outcome = decide(run, failed(run.job, error), onBadBackoff);
-    settle(new EndedJob(outcome, run.worker, monotonicMs() - run.startedAt, null, onWritten));
+    const ended: RunOutcome = known ? { kind: "succeeded", job: run.job } : failed(run.job, error);
+    const outcome = decide(run, ended, onBadBackoff);
+    settle(new EndedJob(outcome, run.worker, monotonicMs() - run.startedAt, null, onWritten, known));
   }
 
   #withoutOverrunning(claimed: readonly Job[]): readonly Job[] {

@@ -1,20 +1,29 @@
 import { format } from "node:util";
+import type { CallerTransaction } from "../../caller-transaction.ts";
 import type { Database } from "../../db/database.ts";
 import type { AddAnyJobFunction, AddAnyJobsFunction } from "../../job.ts";
 import type { Logger } from "../../logger.ts";
 import type { ProgressReport } from "../../progress.ts";
-import type { TaskHelpers, WorkerDetails } from "../../task.ts";
+import type { CompleteInOptions, TaskHelpers, WorkerDetails } from "../../task.ts";
 import { defaultAbortGraceMs } from "../../task-options.ts";
 import type { Worker } from "../../worker.ts";
+import type { Completions, Inside } from "./completions.ts";
 import { JobLogger } from "./job-logger.ts";
 import type { JobRun } from "./job-run.ts";
 import { QueueNames } from "./queue-names.ts";
+import { resultText } from "./result-text.ts";
+import type { AddersIn } from "./transactional.ts";
 
 export interface HelperSources {
   readonly database: Database;
   readonly logger: Logger;
   readonly addJob: AddAnyJobFunction;
   readonly addJobs: AddAnyJobsFunction;
+  /** Runs statements inside a transaction of the task's own. */
+  readonly executorFor: (tx: CallerTransaction) => Inside;
+  /** Throws if it is certain that no transaction is open. */
+  readonly requireOpenTransaction: (tx: CallerTransaction) => void;
+  readonly addersIn: AddersIn;
   readonly getQueueNameBatchDelay: number;
   readonly schema: string;
   readonly useNodeTime: boolean;
@@ -24,7 +33,7 @@ export interface HelperSources {
   readonly context: GraphileWorker.Context | undefined;
 }
 
-export type MakeHelpers = (run: JobRun) => TaskHelpers;
+export type MakeHelpers = (run: JobRun, completions: Completions) => TaskHelpers;
 
 const $$run = Symbol("run");
 
@@ -42,7 +51,7 @@ const abortSignal: PropertyDescriptor & ThisType<{ readonly [$$run]: JobRun }> =
 
 /** Prepares what is the same for all jobs of a pool, so that each job pays only for its own part. */
 export function makeJobHelpers(sources: HelperSources): MakeHelpers {
-  const { database, addJob, addJobs, reportProgress, context = {} } = sources;
+  const { database, addJob, addJobs, executorFor, addersIn, reportProgress, context = {} } = sources;
   const lent = new Map<string, Pick<TaskHelpers, "withPgClient" | "query">>();
   const lendTo = (task: string): Pick<TaskHelpers, "withPgClient" | "query"> => {
     const withPgClient = database.lendTo(task);
@@ -71,7 +80,9 @@ export function makeJobHelpers(sources: HelperSources): MakeHelpers {
   };
   const queueNames = new QueueNames(database, sources.getQueueNameBatchDelay);
 
-  return (run) => {
+  const withTransaction = (tx: CallerTransaction): ReturnType<AddersIn> => addersIn(executorFor(tx));
+
+  return (run, completions) => {
     const { job } = run;
     const logger = new JobLogger(sources.logger, run.worker, job);
     const { withPgClient, query } = lent.get(job.task_identifier) ?? lendTo(job.task_identifier);
@@ -83,6 +94,12 @@ export function makeJobHelpers(sources: HelperSources): MakeHelpers {
       query,
       addJob,
       addJobs,
+      withTransaction,
+      completeIn: async (tx: CallerTransaction, options?: CompleteInOptions) => {
+        sources.requireOpenTransaction(tx);
+        const result = options?.result === undefined ? null : resultText(job, options.result);
+        await completions.complete(run, executorFor(tx), result);
+      },
       abortPromise: run.promise,
       abortGrace: run.options?.abortGrace ?? defaultAbortGraceMs,
       context,

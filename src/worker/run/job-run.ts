@@ -4,6 +4,7 @@ import type { TaskRunSettings } from "../../task-options.ts";
 import type { Worker } from "../../worker.ts";
 import type { StopSwitch } from "../stop/stop-switch.ts";
 import { AbortPromise } from "./abort-promise.ts";
+import type { Completion } from "./completions.ts";
 
 /**
  * One attempt of a job, from its start until its task returns. There is one for every job, so what most of them never need is made
@@ -22,6 +23,12 @@ export class JobRun {
   isOverrunning = false;
   /** It was cancelled from outside: unless it succeeds, it ends as cancelled. */
   cancelled: JobCancelledError | undefined;
+  /** Its task has returned or thrown. */
+  isOver = false;
+  /** It was completed in a transaction: what becomes of that decides. */
+  completion: Completion | undefined;
+  /** The database said that its job is no longer its own. */
+  isLost = false;
   /** By how much a test has moved the time while it ran. */
   movedMs = 0;
   /** Its time was over before it returned. */

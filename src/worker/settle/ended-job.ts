@@ -11,6 +11,8 @@ export class EndedJob<Ended extends Outcome = Outcome> {
   readonly releaseQueue: number | null;
   /** Called when it is written, or when that is given up; `isLost` if the job was no longer ours. */
   readonly onWritten: ((isLost: boolean) => void) | undefined;
+  /** It need not be written: its own transaction has done so, or it is known not to be ours any more. */
+  readonly known: "written" | "lost" | undefined;
 
   constructor(
     outcome: Ended,
@@ -18,12 +20,14 @@ export class EndedJob<Ended extends Outcome = Outcome> {
     durationMs: number,
     releaseQueue: number | null,
     onWritten?: (isLost: boolean) => void,
+    known?: "written" | "lost",
   ) {
     this.outcome = outcome;
     this.worker = worker;
     this.durationMs = durationMs;
     this.releaseQueue = releaseQueue;
     this.onWritten = onWritten;
+    this.known = known;
   }
 
   get jobId(): string {

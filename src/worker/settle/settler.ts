@@ -2,7 +2,7 @@ import type { Database } from "../../db/database.ts";
 import type { Emit } from "../../events.ts";
 import type { Job } from "../../job.ts";
 import type { KeepRules } from "../../kept-history.ts";
-import { monotonicMs } from "../../util/timers.ts";
+import { monotonicMs, queueMicrotask } from "../../util/timers.ts";
 import type { WorkerPool } from "../../worker.ts";
 import { type Outcome, outcomeAs } from "../run/outcome.ts";
 import { announceEnd, announceUnwritten, announceWritten } from "./announce.ts";
@@ -62,12 +62,26 @@ export class Settler {
 
   settle(ended: EndedJob): void {
     announceEnd(this.#options.emit, ended);
+    if (ended.known) {
+      queueMicrotask(() => this.#announceKnown(ended));
+      return;
+    }
     (this.#lanes[laneByKind[ended.outcome.kind]] as SettleLane<Outcome>).add(ended);
   }
 
   /** Resolves when all outcomes so far are written or given up. */
   async idle(): Promise<void> {
     await Promise.all(this.#all.map((lane) => lane.idle()));
+  }
+
+  /** Nothing is to be written, except that its queue may still be locked for us. */
+  #announceKnown(ended: EndedJob): void {
+    const { emit, releases, onSettled } = this.#options;
+    const isLost = ended.known === "lost";
+    if (ended.releaseQueue !== null) releases.release(ended.releaseQueue, ended.poolId);
+    announceWritten(emit, ended, ended.outcome, isLost);
+    ended.onWritten?.(isLost);
+    if (ended.worker) onSettled(ended.outcome);
   }
 
   #makeLane<Ended extends Outcome>({ write, action, delayMs }: LaneSpec<Ended>): SettleLane<Ended> {

@@ -109,6 +109,11 @@ export class WriteBack {
     return this.#returns.move(job, to);
   }
 
+  /** Asks the database until it answers; throws what it says if that is given up. */
+  ask<T>(ask: () => Promise<T>): Promise<T> {
+    return this.#writes.write(ask);
+  }
+
   /** Resolves when all outcomes so far are written or given up. */
   async settled(): Promise<void> {
     await this.#settler.idle();

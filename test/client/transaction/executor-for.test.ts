@@ -1,6 +1,6 @@
 import pg from "pg";
 import { expect, test } from "vitest";
-import type { CallerTransaction } from "../../../src/client/transaction/caller-transaction.ts";
+import type { CallerTransaction } from "../../../src/caller-transaction.ts";
 import { executorFor } from "../../../src/client/transaction/executor-for.ts";
 import { statement } from "../../../src/db/statement.ts";
 import { ConfigError } from "../../../src/errors.ts";

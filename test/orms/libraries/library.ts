@@ -1,4 +1,4 @@
-import type { CallerTransaction } from "../../../src/client/transaction/caller-transaction.ts";
+import type { CallerTransaction } from "../../../src/caller-transaction.ts";
 
 /** One way for a user to have a transaction. */
 export interface Library {

@@ -1,5 +1,5 @@
 import pg from "pg";
-import type { CallerTransaction } from "../../../src/client/transaction/caller-transaction.ts";
+import type { CallerTransaction } from "../../../src/caller-transaction.ts";
 import type { Library } from "./library.ts";
 
 export const pgPoolClient: Library = {

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { PrismaPg } from "@prisma/adapter-pg";
-import type { CallerTransaction } from "../../../src/client/transaction/caller-transaction.ts";
+import type { CallerTransaction } from "../../../src/caller-transaction.ts";
 import type { Library } from "./library.ts";
 
 interface PrismaClient {

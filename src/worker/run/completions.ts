@@ -1,0 +1,139 @@
+import type { Database } from "../../db/database.ts";
+import {
+  type Attempt,
+  boundTransaction,
+  type CompletionRow,
+  completeJobIn,
+  jobLostMark,
+  jobLostState,
+  lookAtCompletions,
+} from "../../db/statements/complete-in.ts";
+import { codeOf } from "../../errors.ts";
+import { JobLostError } from "../../job-errors.ts";
+import type { KeepRules } from "../../kept-history.ts";
+import { backoffMs } from "../../util/backoff.ts";
+import { Coalescer } from "../../util/coalescer.ts";
+import { sleep } from "../../util/sleep.ts";
+import { monotonicMs } from "../../util/timers.ts";
+import type { JobRun } from "./job-run.ts";
+
+/** How long a transaction may stay open, if its task does not say. */
+const defaultLimitMs = 5 * 60_000;
+/** How often to look at a transaction that is still open. */
+const openBackoff = { minMs: 5, maxMs: 1_000, factor: 1.5 };
+
+/** What an attempt that was completed in a transaction knows of it. */
+export interface Completion {
+  /** The transaction's id, once the server has said it. */
+  transaction: string | undefined;
+  /** The commit was confirmed, so there is nothing to ask. */
+  isCommitted: boolean;
+  /** Statements on their way; a task may return without waiting for them. */
+  underWay: Promise<unknown>;
+}
+
+/** Something that runs statements inside a transaction. */
+export type Inside = Pick<Database, "run">;
+
+export interface CompletionsOptions {
+  readonly database: Database;
+  readonly keepRules: KeepRules;
+  /** False if the pool has claimed the job again, so that this run is of an earlier claim. */
+  readonly isCurrent: (run: JobRun) => boolean;
+  /** Asks until there is an answer, or until it must give up. */
+  readonly persist: <T>(ask: () => Promise<T>) => Promise<T>;
+}
+
+/**
+ * Completes jobs inside transactions of their tasks, and finds out what became of those. What the server says counts, never what the task
+ * did: it may commit and throw, or return without a commit.
+ */
+export class Completions {
+  readonly #options: CompletionsOptions;
+  readonly #looks: Coalescer<Attempt & { transaction: string }, CompletionRow>;
+
+  constructor(options: CompletionsOptions) {
+    this.#options = options;
+    this.#looks = new Coalescer(
+      (asked) => options.persist(() => options.database.run(lookAtCompletions, asked)),
+      1_000,
+    );
+  }
+
+  /** Completes the job of this run in the transaction; throws `JobLostError` if the run is not the current one. */
+  async complete(run: JobRun, inside: Inside, result: string | null): Promise<void> {
+    const { job, options } = run;
+    if (run.isOver || run.isAbandoned || !this.#options.isCurrent(run)) throw lostError(run);
+    run.completion ??= { transaction: undefined, isCommitted: false, underWay: Promise.resolve() };
+    const { completion } = run;
+    const rule = this.#options.keepRules.of(job.task_identifier);
+    const written = inside.run(completeJobIn, {
+      ...attemptOf(run),
+      earlier: completion.transaction ?? null,
+      limitMs: limitOf(run),
+      runMs: Math.round(monotonicMs() - run.startedAt),
+      result: options?.keepResult ? (result ?? "null") : null,
+      keptAs: rule?.keptAs ?? null,
+      keptDays: rule?.completedDays ?? 0,
+      resultDays: rule?.resultDays ?? 0,
+      redact: this.#options.keepRules.redact,
+    });
+    completion.underWay = Promise.allSettled([completion.underWay, written]);
+    try {
+      const [row] = await written;
+      completion.transaction = row!.transaction;
+    } catch (error) {
+      if (!isLost(error)) throw error;
+      run.isLost = true;
+      throw lostError(run, error);
+    }
+  }
+
+  /** Limits a transaction that was just begun for this run. */
+  async bound(run: JobRun, inside: Inside): Promise<void> {
+    await inside.run(boundTransaction, { limitMs: limitOf(run) });
+  }
+
+  /** Whether the completion of this run was committed. Waits for the end of a transaction that is still open. */
+  async isCommitted(run: JobRun): Promise<boolean> {
+    const { transaction, isCommitted } = run.completion!;
+    if (isCommitted || transaction === undefined) return isCommitted;
+    let sawCommitted = false;
+    for (let attempt = 0; ; attempt++) {
+      const { status, is_ours: isOurs } = await this.#looks.add({ ...attemptOf(run), transaction });
+      if (status === "aborted") return false;
+      if (status === "committed") {
+        if (!isOurs) return true;
+        // Rolled back to a savepoint; or committed after the row was read, which the next look tells apart.
+        if (sawCommitted) return false;
+        sawCommitted = true;
+        continue;
+      }
+      await sleep(backoffMs(openBackoff, attempt));
+    }
+  }
+}
+
+function attemptOf({ job }: JobRun): Attempt {
+  return { jobId: job.id, poolId: job.locked_by!, attempt: job.attempts };
+}
+
+function limitOf({ options }: JobRun): number {
+  return Math.ceil(options?.transactionTimeout ?? defaultLimitMs);
+}
+
+function lostError({ job }: JobRun, cause?: unknown): JobLostError {
+  return new JobLostError(
+    `Job ${job.id} (attempt ${job.attempts}) is no longer this run's: it was given to another worker or has ended, so its transaction must roll back.`,
+    ...(cause === undefined ? [] : [{ cause }]),
+  );
+}
+
+/** Libraries wrap errors, each in its own way; the mark is in one of the messages. */
+function isLost(error: unknown, depth = 0): boolean {
+  if (typeof error !== "object" || error === null || depth > 4) return false;
+  if (codeOf(error) === jobLostState) return true;
+  const { message, cause, meta, driverError, originalError } = error as Record<string, unknown>;
+  if (typeof message === "string" && message.includes(jobLostMark)) return true;
+  return [cause, meta, driverError, originalError].some((inner) => isLost(inner, depth + 1));
+}

@@ -1,0 +1,71 @@
+import type { PoolClient } from "pg";
+import { clientDatabase, type Database } from "../../db/database.ts";
+import { isInDoubt } from "../../db/sqlstate.ts";
+import { shortPatienceMs } from "../../db/statement.ts";
+import { inTransaction } from "../../db/transaction.ts";
+import { ConfigError } from "../../errors.ts";
+import type { AddAnyJobFunction, AddAnyJobsFunction } from "../../job.ts";
+import type { Task, TaskHelpers } from "../../task.ts";
+import type { Completions, Inside } from "./completions.ts";
+import type { JobRun } from "./job-run.ts";
+import { failed, type RunOutcome } from "./outcome.ts";
+import { runTask } from "./run-task.ts";
+
+/** Adds jobs inside a transaction. */
+export type AddersIn = (inside: Inside) => { addJob: AddAnyJobFunction; addJobs: AddAnyJobsFunction };
+
+export interface TransactionalOptions {
+  readonly database: Database;
+  readonly completions: Completions;
+  readonly addersIn: AddersIn;
+  /** Jobs share our only connection, which cannot be lent for a transaction. */
+  readonly isAlone: boolean;
+}
+
+/** Thrown to roll back; the outcome is known. */
+class Undone extends Error {}
+
+/**
+ * Runs a task in a transaction that is committed together with the completion of its job, and rolled back if the task fails. An error of the
+ * commit itself leaves the outcome open: `Completions` asks the server.
+ */
+export async function runInTransaction(
+  run: JobRun,
+  task: Task,
+  helpers: TaskHelpers,
+  { database, completions, addersIn, isAlone }: TransactionalOptions,
+): Promise<RunOutcome> {
+  const { job, options } = run;
+  if (isAlone) {
+    const message = `Task '${job.task_identifier}' is transactional, which needs a pool of connections: use run() or runTaskList().`;
+    return failed(job, new ConfigError(message));
+  }
+  let outcome: RunOutcome | undefined;
+  const work = async (client: PoolClient): Promise<void> => {
+    const inside = clientDatabase(client, { schema: database.schema, preparedStatements: false });
+    await completions.bound(run, inside);
+    Object.assign(helpers, addersIn(inside), { tx: client });
+    outcome = await runTask(job, task, helpers, options?.keepResult);
+    if (outcome.kind !== "succeeded" || run.isAbandoned) throw new Undone();
+    await completions.complete(run, inside, outcome.result ?? null);
+  };
+  try {
+    await database.lendTo(job.task_identifier)((client) =>
+      inTransaction(client, () => work(client), { commitPatienceMs: shortPatienceMs }),
+    );
+    run.completion!.isCommitted = true;
+    return outcome!;
+  } catch (error) {
+    if (error instanceof Undone) return withoutRemaining(outcome!);
+    // The commit may have gone through: the task succeeded, and the server knows the rest.
+    if (outcome && isInDoubt(error) && run.completion?.transaction !== undefined) return outcome;
+    return failed(job, error);
+  }
+}
+
+/** What the items of a batch did is rolled back with the others, so all of them are left to do. */
+function withoutRemaining(outcome: RunOutcome): RunOutcome {
+  if (outcome.kind !== "failed" || outcome.remaining === undefined) return outcome;
+  const { remaining: _, ...rest } = outcome;
+  return rest;
+}

@@ -1,0 +1,54 @@
+// A worker whose jobs each add one to a row, in the transaction that completes them. Its argument holds the options of `run`, the library to
+// load, and the URL for the jobs' own connections.
+import pg from "pg";
+
+const { library, url, ...options } = JSON.parse(process.argv[2]);
+const { run, Logger } = await import(library);
+
+const pool = new pg.Pool({ connectionString: url, max: 12, connectionTimeoutMillis: 5_000 });
+pool.on("error", () => undefined);
+// A connection may break in the moment in which it is handed out.
+pool.on("connect", (client) => client.on("error", () => undefined));
+
+const addOne = async (client, { job }, addJob) => {
+  await client.query("update counters set n = n + 1 where id = $1", [Number(job.id) % 5_000]);
+  if (Number(job.id) % 10 === 0) await addJob("follow-up", { of: job.id });
+};
+
+const own = async (_payload, helpers) => {
+  const client = await pool.connect();
+  let failure;
+  try {
+    await client.query("begin");
+    await addOne(client, helpers, helpers.withTransaction(client).addJob);
+    await helpers.completeIn(client);
+    await client.query("commit");
+  } catch (error) {
+    failure = error;
+    throw error;
+  } finally {
+    client.release(failure ?? false);
+  }
+};
+const lent = (_payload, helpers) => addOne(helpers.tx, helpers, helpers.addJob);
+
+const runner = await run({
+  ...options,
+  parsedCronItems: [],
+  taskList: { own, lent },
+  logger: new Logger(() => (level, message) => {
+    if (level === "error") console.log(`error: ${message}`);
+  }),
+});
+const completed = [];
+let lost = 0;
+runner.events.on("job:complete", ({ job, outcome }) => {
+  if (outcome === "succeeded") completed.push(job.id);
+});
+runner.events.on("job:lost", () => lost++);
+console.log("ready");
+process.stdin.once("data", () => void runner.stop());
+await runner.promise;
+console.log(`\n${JSON.stringify({ completed, lost })}`);
+process.stdin.destroy();
+await pool.end();
