@@ -877,6 +877,24 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_bound_transaction(limit_ms integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  setting constant text := case
+    when current_setting('transaction_timeout', true) is null then 'idle_in_transaction_session_timeout'
+    else 'transaction_timeout'
+  end;
+  theirs constant double precision := date_part('epoch', current_setting(setting)::interval) * 1000;
+begin
+  if theirs = 0 or theirs > limit_ms then
+    perform set_config(setting, limit_ms::text, true);
+  end if;
+end;
+$hathi$;
+
 create function graphile_worker._hathi_bury_cancelled(candidates bigint[])
  RETURNS bigint[]
  LANGUAGE plpgsql
@@ -1207,6 +1225,61 @@ begin
       from pg_stat_all_tables where relid = job_table
     )
   );
+end;
+$hathi$;
+
+create function graphile_worker._hathi_complete_in(job_id bigint, pool_id text, attempt integer, earlier xid8, limit_ms integer, run_ms integer, result text, kept_as text, kept_days integer, result_days integer, redacted text[])
+ RETURNS xid8
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_tidscan TO 'on'
+ SET enable_nestloop TO 'on'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $hathi$
+declare
+  here constant xid8 := pg_current_xact_id();
+  job graphile_worker._private_jobs;
+  is_ours boolean;
+  released integer[];
+begin
+  if earlier <> here and pg_xact_status(earlier) = 'in progress' then
+    raise exception using errcode = 'object_in_use',
+      message = format('Job %s was completed in another transaction that is still open: commit it or roll it back first.', job_id);
+  end if;
+
+  select claimed.* into job from graphile_worker._private_jobs as claimed where claimed.id = job_id for update;
+  is_ours := job.locked_by = pool_id
+    and (
+      job.attempts = attempt
+      or job.attempts = job.max_attempts
+        and exists (select from graphile_worker._private_job_retirements as retired where retired.id = job_id)
+    );
+  if is_ours is not true then
+    if job.id is null and earlier = here then
+      return here;
+    end if;
+    raise exception using errcode = 'HTL01',
+      message = format('Job %s is no longer this attempt''s own (hathi:job-lost): it was given to another worker, or has ended.', job_id);
+  end if;
+
+  if kept_as is null then
+    perform graphile_worker._hathi_complete_jobs(pool_id, array[job_id], null, '{}');
+  else
+    perform graphile_worker._hathi_complete_jobs_kept(
+      pool_id, array[job_id], null, '{}', array[run_ms], case when result is not null then array[result] end,
+      array[job.task_id], array[kept_as], array[kept_days], array[result_days], redacted
+    );
+  end if;
+  if job.job_queue_id is not null then
+    -- One that is held is released by the pool, after the commit.
+    perform graphile_worker._hathi_release_queues(pool_id, array[job.job_queue_id], '{}', true);
+  end if;
+  perform graphile_worker._hathi_bound_transaction(limit_ms);
+  return here;
 end;
 $hathi$;
 
@@ -1970,6 +2043,36 @@ begin
       where queue.id = any (candidates) and queue.is_available and queue.id <> all (mine)
     );
   end if;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_look_at_completions(job_ids bigint[], pool_ids text[], tries integer[], transactions xid8[])
+ RETURNS TABLE(status text, is_ours boolean)
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_tidscan TO 'on'
+ SET enable_nestloop TO 'on'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $hathi$
+#variable_conflict use_column
+begin
+  return query
+  select
+    case
+      when entry.transaction >= pg_snapshot_xmax(pg_current_snapshot()) then 'aborted'
+      else coalesce(pg_xact_status(entry.transaction), 'committed')
+    end,
+    exists (
+      select from graphile_worker._private_jobs as job
+      where job.id = entry.job_id and job.locked_by = entry.pool_id
+        and (job.attempts = entry.attempt or job.attempts = job.max_attempts)
+    )
+  from unnest(job_ids, pool_ids, tries, transactions) with ordinality as entry (job_id, pool_id, attempt, transaction, place)
+  order by entry.place;
 end;
 $hathi$;
 
