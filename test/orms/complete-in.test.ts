@@ -9,8 +9,11 @@ import { until } from "../support/wait.ts";
 import { startWorker } from "../worker/kit.ts";
 import { libraries } from "./libraries/all.ts";
 import type { OpenLibrary } from "./libraries/library.ts";
+import { pgClient } from "./libraries/pg.ts";
 
-const count = 150;
+const count = 60;
+/** Of each kind. */
+const maxBlows = 6;
 const seed = Number(process.env.HATHI_SEED ?? 17);
 
 /** Written with whatever the library's transaction is. */
@@ -18,6 +21,30 @@ const addOne = statement<{ attempt: number }, object>({
   name: "add_one",
   values: ({ attempt }) => [attempt],
   text: "update counter set n = n + 1 where $1::integer > 0 returning n",
+});
+
+/** What libraries throw into the open when a connection breaks that they have handed out or forgotten; an application would have to live with it. */
+function isTheirs(error: unknown): boolean {
+  const { code, message = "", stack = "" } = error as Partial<Error> & { code?: string };
+  const isBroken = code === "ECONNRESET" || code === "57P01" || /Connection terminated|Connection ended/.test(message);
+  return isBroken || stack.includes("/node_modules/postgres/");
+}
+
+beforeAll(() => {
+  const names = ["uncaughtException", "unhandledRejection"] as const;
+  const listeners = names.map((name) => process.listeners(name as "uncaughtException"));
+  for (const [index, name] of names.entries()) {
+    process.removeAllListeners(name);
+    process.on(name as "uncaughtException", (error, origin) => {
+      if (!isTheirs(error)) for (const listener of listeners[index]!) listener(error, origin);
+    });
+  }
+  return () => {
+    for (const [index, name] of names.entries()) {
+      process.removeAllListeners(name);
+      for (const listener of listeners[index]!) process.on(name as "uncaughtException", listener);
+    }
+  };
 });
 
 describe.each(libraries)("a job that completes in a transaction of $name", (each) => {
@@ -68,33 +95,48 @@ describe.each(libraries)("a job that completes in a transaction of $name", (each
   test(`adds exactly one for each of ${count} jobs, although connections break at any statement and answers to commits are lost`, async () => {
     const roll = dice(seed);
     const proxy = await startProxy(db.url);
-    library = await each.open(`${proxy.url}?application_name=once`);
+    const url = `${proxy.url}?application_name=once`;
+    library = await each.open(url);
     await add(count);
     let isOver = false;
     const worker = await startWorker(
       db,
       {
         work: async (_payload, helpers) => {
-          await library!.transaction(async (tx) => {
+          const done = library!.transaction(async (tx) => {
             await executorFor(tx, "public").run(addOne, { attempt: helpers.job.attempts });
             await helpers.completeIn(tx);
           });
+          try {
+            await Promise.race([done, helpers.abortPromise]);
+          } catch (error) {
+            // A single client does not connect again, and postgres.js may never tell that a connection is gone.
+            if (each === pgClient || helpers.abortSignal.aborted) library = await each.open(url);
+            throw error;
+          }
         },
       },
-      { concurrency: 2, taskOptions: { work: { backoff: { type: "fixed", delay: 5 }, timeout: "20s" } } },
+      {
+        concurrency: 1,
+        taskOptions: { work: { backoff: { type: "fixed", delay: 5 }, timeout: "2s", transactionTimeout: "3s" } },
+      },
     );
+    let swallowed = 0;
     const swallow = async () => {
-      while (!isOver) {
-        await Promise.race([proxy.cutAfter(/commit;?\0/i), until(() => isOver, { withinMs: 60_000 })]);
-        await sleep(roll() * 60);
+      for (let blow = 0; blow < maxBlows && !isOver; blow++) {
+        await Promise.race([
+          proxy.cutAfter(/commit;?\0/i).then(() => swallowed++),
+          until(() => isOver, { withinMs: 60_000 }),
+        ]);
+        await sleep(roll() * 50);
       }
     };
     const terminate = async () => {
-      while (!isOver) {
+      for (let blow = 0; blow < maxBlows && !isOver; blow++) {
+        await sleep(20 + roll() * 80);
         await db.query(
           "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'once' and datname = current_database()",
         );
-        await sleep(30 + roll() * 100);
       }
     };
     const trouble = Promise.all([swallow(), terminate()]);
@@ -105,6 +147,6 @@ describe.each(libraries)("a job that completes in a transaction of $name", (each
     await worker.runner.stop();
     expect(await sum()).toBe(count);
     expect(worker.of("job:complete").filter(({ outcome }) => outcome === "succeeded")).toHaveLength(count);
-    expect(worker.of("job:error").length).toBeGreaterThan(0);
+    expect(swallowed).toBeGreaterThan(0);
   }, 90_000);
 });

@@ -25,6 +25,7 @@ export const pgClient: Library = {
   name: "pg Client",
   open: async (url) => {
     const client = new pg.Client({ connectionString: url });
+    client.on("error", () => undefined);
     await client.connect();
     return {
       transaction: (work) => inTransaction(client, work),
