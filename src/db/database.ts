@@ -212,7 +212,7 @@ function makeDatabase(
   };
   const withPgClient = lendTo();
   const transaction: Database["transaction"] = (work, transactionOptions) =>
-    withPgClient((client) => {
+    lend(transactionOptions?.borrower)((client) => {
       const watch = watchOf?.(client);
       const tx = clientDatabase(client, { schema, preparedStatements: false }, watch);
       return inTransaction(client, () => work(tx), { ...transactionOptions, watch });

@@ -7,6 +7,8 @@ export interface TransactionOptions {
   readonly dryRun?: boolean | undefined;
   /** Tells when there will be no answer; without it, one is waited for without limit. */
   readonly watch?: Watch | undefined;
+  /** The task that the connection is for: it is named if the transaction is left open. */
+  readonly borrower?: string | undefined;
 }
 
 /**

@@ -1,8 +1,6 @@
 import type { PoolClient } from "pg";
-import { clientDatabase, type Database } from "../../db/database.ts";
+import type { Database } from "../../db/database.ts";
 import { isInDoubt } from "../../db/sqlstate.ts";
-import { shortPatienceMs } from "../../db/statement.ts";
-import { inTransaction } from "../../db/transaction.ts";
 import { ConfigError } from "../../errors.ts";
 import type { AddAnyJobFunction, AddAnyJobsFunction } from "../../job.ts";
 import type { Task, TaskHelpers } from "../../task.ts";
@@ -41,8 +39,7 @@ export async function runInTransaction(
     return failed(job, new ConfigError(message));
   }
   let outcome: RunOutcome | undefined;
-  const work = async (client: PoolClient): Promise<void> => {
-    const inside = clientDatabase(client, { schema: database.schema, preparedStatements: false });
+  const work = async (inside: Database, client: PoolClient): Promise<void> => {
     await completions.bound(run, inside);
     Object.assign(helpers, addersIn(inside), { tx: client });
     outcome = await runTask(job, task, helpers, options?.keepResult);
@@ -50,9 +47,9 @@ export async function runInTransaction(
     await completions.complete(run, inside, outcome.result ?? null);
   };
   try {
-    await database.lendTo(job.task_identifier)((client) =>
-      inTransaction(client, () => work(client), { commitPatienceMs: shortPatienceMs }),
-    );
+    await database.transaction((inside) => inside.withPgClient((client) => work(inside, client)), {
+      borrower: job.task_identifier,
+    });
     run.completion!.isCommitted = true;
     return outcome!;
   } catch (error) {
