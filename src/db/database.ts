@@ -17,7 +17,10 @@ export interface Database {
   run<Params, Row>(statement: Statement<Params, Row>, params: Params, signal?: AbortSignal): Promise<Row[]>;
   readonly withPgClient: EnhancedWithPgClient;
   /** Runs the work in one transaction on one connection; an error rolls back. */
-  transaction<T>(work: (tx: Database) => Promise<T>, options?: Pick<TransactionOptions, "dryRun">): Promise<T>;
+  transaction<T>(
+    work: (tx: Database) => Promise<T>,
+    options?: Pick<TransactionOptions, "dryRun" | "borrower">,
+  ): Promise<T>;
   /** As `withPgClient`, for a task, which is named if it leaves a transaction open. */
   lendTo(task: string): EnhancedWithPgClient;
 }
