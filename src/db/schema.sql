@@ -877,7 +877,7 @@ begin
 end;
 $hathi$;
 
-create function graphile_worker._hathi_bound_transaction(limit_ms integer)
+create function graphile_worker._hathi_bound_transaction(time_limit interval)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -887,10 +887,10 @@ declare
     when current_setting('transaction_timeout', true) is null then 'idle_in_transaction_session_timeout'
     else 'transaction_timeout'
   end;
-  theirs constant double precision := date_part('epoch', current_setting(setting)::interval) * 1000;
+  theirs constant interval := current_setting(setting)::interval;
 begin
-  if theirs = 0 or theirs > limit_ms then
-    perform set_config(setting, limit_ms::text, true);
+  if theirs = interval '0' or theirs > time_limit then
+    perform set_config(setting, ceil(date_part('epoch', time_limit) * 1000)::text, true);
   end if;
 end;
 $hathi$;
@@ -1228,7 +1228,7 @@ begin
 end;
 $hathi$;
 
-create function graphile_worker._hathi_complete_in(job_id bigint, pool_id text, attempt integer, earlier xid8, limit_ms integer, run_ms integer, result text, kept_as text, kept_days integer, result_days integer, redacted text[])
+create function graphile_worker._hathi_complete_in(job_id bigint, pool_id text, attempt integer, earlier xid8, time_limit interval, run_ms integer, result text, kept_as text, kept_days integer, result_days integer, redacted text[])
  RETURNS xid8
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1278,7 +1278,7 @@ begin
     -- One that is held is released by the pool, after the commit.
     perform graphile_worker._hathi_release_queues(pool_id, array[job.job_queue_id], '{}', true);
   end if;
-  perform graphile_worker._hathi_bound_transaction(limit_ms);
+  perform graphile_worker._hathi_bound_transaction(time_limit);
   return here;
 end;
 $hathi$;

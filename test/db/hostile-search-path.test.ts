@@ -39,6 +39,8 @@ const valuesByType: Record<string, readonly string[]> = {
   smallint: ["1::smallint"],
   "smallint[]": ["array[1]::smallint[]", "null::smallint[]"],
   bigint: ["1::bigint"],
+  xid8: ["'3'::pg_catalog.xid8", "null::pg_catalog.xid8"],
+  "xid8[]": ["array['3'::pg_catalog.xid8]", "array[]::pg_catalog.xid8[]"],
   "bigint[]": ["(select pg_catalog.array_agg(id) from graphile_worker._private_jobs)", "array[]::bigint[]"],
   boolean: ["true", "false"],
   json: ["'[1]'::json", "null::json"],

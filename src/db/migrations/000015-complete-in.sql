@@ -11,7 +11,7 @@
 --   5. The server ends a transaction that is left open.
 
 -- Sets how long the transaction may take, or may be idle on servers that know no limit for all of it; unless the server's own limit is tighter.
-create or replace function graphile_worker._hathi_bound_transaction(limit_ms integer)
+create or replace function graphile_worker._hathi_bound_transaction(time_limit interval)
 returns void language plpgsql volatile
   set search_path = pg_catalog, pg_temp
 as $hathi$
@@ -20,10 +20,10 @@ declare
     when current_setting('transaction_timeout', true) is null then 'idle_in_transaction_session_timeout'
     else 'transaction_timeout'
   end;
-  theirs constant double precision := date_part('epoch', current_setting(setting)::interval) * 1000;
+  theirs constant interval := current_setting(setting)::interval;
 begin
-  if theirs = 0 or theirs > limit_ms then
-    perform set_config(setting, limit_ms::text, true);
+  if theirs = interval '0' or theirs > time_limit then
+    perform set_config(setting, ceil(date_part('epoch', time_limit) * 1000)::text, true);
   end if;
 end;
 $hathi$;
@@ -32,7 +32,7 @@ $hathi$;
 -- the same transaction it does nothing more; while another one is open it refuses, since it would wait for what waits for it. What is
 -- kept of the job is said as for `_hathi_complete_jobs_kept`; nothing, if `kept_as` is null.
 create or replace function graphile_worker._hathi_complete_in(
-  job_id bigint, pool_id text, attempt integer, earlier xid8, limit_ms integer,
+  job_id bigint, pool_id text, attempt integer, earlier xid8, time_limit interval,
   run_ms integer, result text, kept_as text, kept_days integer, result_days integer, redacted text[]
 ) returns xid8 language plpgsql volatile
   set search_path = pg_catalog, pg_temp
@@ -82,7 +82,7 @@ begin
     -- One that is held is released by the pool, after the commit.
     perform graphile_worker._hathi_release_queues(pool_id, array[job.job_queue_id], '{}', true);
   end if;
-  perform graphile_worker._hathi_bound_transaction(limit_ms);
+  perform graphile_worker._hathi_bound_transaction(time_limit);
   return here;
 end;
 $hathi$;

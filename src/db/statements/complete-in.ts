@@ -44,7 +44,7 @@ export const completeJobIn = statement<CompleteInParams, { readonly transaction:
   ],
   text: `
     select graphile_worker._hathi_complete_in(
-      $1::bigint, $2::text, $3::integer, $4::xid8, $5::integer, $6::integer, $7::text, $8::text, $9::integer, $10::integer, $11::text[]
+      $1::bigint, $2::text, $3::integer, $4::xid8, $5::float8 * interval '1 millisecond', $6::integer, $7::text, $8::text, $9::integer, $10::integer, $11::text[]
     )::text as transaction`,
 });
 
@@ -52,7 +52,7 @@ export const completeJobIn = statement<CompleteInParams, { readonly transaction:
 export const boundTransaction = statement<{ limitMs: number }, object>({
   name: "bound_transaction",
   values: ({ limitMs }) => [limitMs],
-  text: "select from graphile_worker._hathi_bound_transaction($1::integer)",
+  text: "select from graphile_worker._hathi_bound_transaction($1::float8 * interval '1 millisecond')",
 });
 
 export interface CompletionRow {
