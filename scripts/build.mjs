@@ -13,6 +13,7 @@ build(root, (folder, output) => {
   compile(folder, output, "--emitDeclarationOnly");
   run(join(root, "scripts/bundle.mjs"), output);
   for (const folder of ["", "dashboard/server", "metrics", "testing"]) writeRequireEntry(join(output, folder));
+  for (const folder of ["", "forward", "metrics", "testing"]) writeRequireEntry(join(output, folder));
 });
 
 /**

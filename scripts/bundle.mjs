@@ -30,6 +30,7 @@ await build({
   input: {
     index: source("index.ts"),
     "dashboard/server/index": source("dashboard/server/index.ts"),
+    "forward/index": source("forward/index.ts"),
     "metrics/index": source("metrics/index.ts"),
     "testing/index": source("testing/index.ts"),
     "cli/main": source("cli/main.ts"),

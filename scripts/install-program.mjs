@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
 
 /**
  * A few tests need a real program beside Node. Installs it where a machine is made for such things; elsewhere gives the sentence
@@ -25,7 +26,10 @@ export function whyInstall(env = process.env, uid = process.getuid?.(), exists =
   return isContainer ? "as root, in a container" : undefined;
 }
 
+/** Looked for first, since some programs take any argument as an order to start. */
 function isThere(program) {
+  const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin"];
+  if (folders.some((folder) => existsSync(join(folder, program)))) return true;
   return [program, `/usr/sbin/${program}`].some((path) => succeeds(path, "--version"));
 }
 

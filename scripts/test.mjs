@@ -13,6 +13,7 @@ const isMatrix = given.includes("--matrix");
 const filters = given.filter((argument) => argument !== "--matrix");
 
 for (const name of ["compat", "dashboard", "dashboard/mounting", "orms", "package", "postgres", "testing"])
+for (const name of ["compat", "forward", "orms", "package", "postgres", "testing"])
   installPrivate(join(root, "test", name));
 for (const name of ["frameworks", "next-producer"]) installPrivate(join(root, "examples", name));
 const gaps = Object.entries({
@@ -22,6 +23,9 @@ const gaps = Object.entries({
   "redis-server": "Redis",
   prometheus: "Prometheus",
   chromium: "Chromium",
+  "nats-server": "NATS",
+  "rabbitmq-server": "RabbitMQ",
+  kcat: "kcat",
 })
   .map(([program, name]) => installProgram(program, name))
   .filter((gap) => gap !== undefined);

@@ -21,6 +21,7 @@ const features = [
   "telemetry",
   "metrics",
   "audit",
+  "forward",
 ];
 const levelByFolder: Record<string, number> = {
   util: 0,

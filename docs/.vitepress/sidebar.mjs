@@ -36,6 +36,7 @@ const guideGroups = [
       page("Least privilege", "/least-privilege"),
       page("Performance", "/performance-and-scaling"),
       page("Scaling a fleet", "/scaling"),
+      page("Forwarding", "/forwarding"),
       page("Upgrading", "/upgrading"),
       page("Troubleshooting", "/troubleshooting"),
     ],

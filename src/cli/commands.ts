@@ -7,6 +7,7 @@ import type { Command } from "./command.ts";
 const loadByName: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import("./commands/run.ts")).run,
   dashboard: async () => (await import("./commands/dashboard.ts")).dashboard,
+  forward: async () => (await import("./commands/forward.ts")).forward,
   init: async () => (await import("./commands/init.ts")).init,
   add: async () => (await import("./commands/add.ts")).add,
   list: async () => (await import("./commands/list.ts")).list,

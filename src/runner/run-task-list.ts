@@ -19,14 +19,24 @@ export function runTaskList(options: WorkerPoolOptions, tasks: TaskListInput, pg
   return startPoolOn({ pool: pgPool, isOurs: false }, compiled, toTaskList(tasks), false);
 }
 
+/** What is different about a pool that is not the worker's only one. */
+interface PoolVariant {
+  readonly concurrency?: number;
+  /** It forwards jobs, and stops when the worker does. */
+  readonly isForwarder?: boolean;
+  /** It may have no tasks. */
+  readonly mayBeIdle?: boolean;
+}
+
 /** Shared by everything that runs tasks on a pool. */
 export function startPoolOn(
   { pool: pgPool, isOurs: ownsPool }: Pick<HeldPool, "pool" | "isOurs">,
   compiled: CompiledSharedOptions<WorkerPoolOptions & RunOnceOptions> | CompiledSharedOptions<WorkerPoolOptions>,
   tasks: TaskList,
   isOnce: boolean,
+  { concurrency = compiled.settings.concurrentJobs, ...forwards }: PoolVariant = {},
 ): Pool {
-  const { settings, _rawOptions } = compiled;
+  const { _rawOptions } = compiled;
   const database = poolDatabase(pgPool, databaseOptions(compiled));
   return startPool({
     compiled,
@@ -34,11 +44,12 @@ export function startPoolOn(
     tasks,
     ...makeSharedAdders(database, compiled),
     forbiddenFlags: _rawOptions.forbiddenFlags,
-    concurrency: settings.concurrentJobs,
+    concurrency,
     pgPool,
     ownsPool,
     isOnce,
-    noHandleSignals: _rawOptions.noHandleSignals,
+    noHandleSignals: forwards.isForwarder || _rawOptions.noHandleSignals,
+    mayBeIdle: forwards.isForwarder ?? forwards.mayBeIdle,
   });
 }
 

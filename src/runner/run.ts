@@ -2,6 +2,7 @@ import type { ParsedCronItem } from "../cron/cron-item.ts";
 import { type RunningCron, startCron } from "../cron/scheduler.ts";
 import { isAway } from "../db/sqlstate.ts";
 import { ConfigError } from "../errors.ts";
+import type { Forwarder } from "../forwarder.ts";
 import type { TaskList } from "../task.ts";
 import { type TaskListInput, toTaskList } from "../tasks/task-list-input.ts";
 import type { Pool } from "../worker/pool.ts";
@@ -15,6 +16,7 @@ import { migrateSchema } from "./migrate-schema.ts";
 import { type OpenDatabase, openDatabase } from "./open-database.ts";
 import { startPoolOn } from "./run-task-list.ts";
 import type { RunnerOptions } from "./runner-options.ts";
+import { type RunningForwarders, startForwarders } from "./start-forwarders.ts";
 
 /** Connects to the database, brings its schema up to date, and runs jobs and recurring jobs until stopped. */
 export async function run(
@@ -46,6 +48,17 @@ export async function runOnce(options: RunnerOptions, overrideTaskList?: TaskLis
   } finally {
     await open.release();
   }
+}
+
+function findForwarders({ resolvedPreset }: CompiledSharedOptions<RunnerOptions>): readonly Forwarder[] {
+  const { forward = [] } = resolvedPreset.worker;
+  const forwarders: readonly Forwarder[] = Array.isArray(forward) ? forward : [forward];
+  for (const each of forwarders) {
+    if (typeof each?.open !== "function") {
+      throw new ConfigError("'forward' must be an array of what forward() of 'hathi/forward' gives.");
+    }
+  }
+  return forwarders;
 }
 
 async function findTasks(compiled: CompiledSharedOptions<RunnerOptions>): Promise<TaskList> {
@@ -84,17 +97,19 @@ export function startRunner(
       logger[isAway(error) ? "debug" : "error"](`${what}: ${error.message}${next}`, { error });
     },
   });
+  const forwarders = findForwarders(compiled);
   let pool: Pool;
   try {
-    pool = startPoolOn(open, compiled, tasks, false);
+    pool = startPoolOn(open, compiled, tasks, false, { mayBeIdle: forwarders.length > 0 });
   } catch (error) {
     void cron.release().catch(() => undefined);
     throw error;
   }
 
+  const forwarding = startForwarders(compiled, open, forwarders);
   let ending: Promise<void> | undefined;
   const end = (): Promise<void> => {
-    ending ??= endRunner(pool, cron, open);
+    ending ??= endRunner(pool, cron, forwarding, open);
     return ending;
   };
   // However the pool ends (by us, by a signal, of an error), cron and the connections end with it.
@@ -125,10 +140,15 @@ export function startRunner(
   return { runner, pool, cron };
 }
 
-async function endRunner(pool: Pool, cron: RunningCron, open: OpenDatabase): Promise<void> {
-  await Promise.all([cron.release(), pool.promise.catch(() => undefined)]); // `runner.promise` tells of it
+async function endRunner(
+  pool: Pool,
+  cron: RunningCron,
+  forwarding: RunningForwarders,
+  open: OpenDatabase,
+): Promise<void> {
+  await Promise.all([cron.release(), forwarding.stop(), pool.promise.catch(() => undefined)]); // `runner.promise` tells of it
   const released = open.release();
   // A job that was not waited for may keep a connection for as long as it likes.
-  if (pool.isIdle) await released;
+  if (pool.isIdle && forwarding.isIdle) await released;
   else released.catch(() => undefined);
 }

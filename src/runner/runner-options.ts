@@ -14,6 +14,7 @@ import {
 import { recoveryTable } from "../config/recovery-options.ts";
 import type { ParsedCronItem } from "../cron/cron-item.ts";
 import type { CronInput } from "../cron/parse-cron.ts";
+import type { Forwarder } from "../forwarder.ts";
 import type { TaskListInput } from "../tasks/task-list-input.ts";
 
 /** The work itself; these options have the types of features, so they cannot be in config/options.ts. */
@@ -26,6 +27,8 @@ const workTable = {
   parsedCronItems: directOption(anything<ParsedCronItem[]>("ParsedCronItem[]")),
   /** Recurring jobs as you write them (items, `cron.dailyAt(…)`, crontab text); they join those of the crontab. */
   cron: option(anything<readonly CronInput[]>("readonly CronInput[]")),
+  /** Sends jobs on to other systems: what `forward` of `hathi/forward` gives. */
+  forward: option(anything<readonly Forwarder[]>("readonly Forwarder[]")),
 };
 
 /** For `run` and `runOnce`. */
@@ -33,7 +36,7 @@ export interface RunnerOptions extends WorkerPoolOptions, Given<typeof filesTabl
 
 declare global {
   namespace GraphileConfig {
-    interface WorkerOptions extends Pick<Given<typeof workTable>, "cron"> {}
+    interface WorkerOptions extends Pick<Given<typeof workTable>, "cron" | "forward"> {}
   }
 }
 

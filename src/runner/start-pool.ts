@@ -40,6 +40,8 @@ export interface StartPoolOptions {
   readonly isOnce: boolean;
   readonly workerId?: string | undefined;
   readonly noHandleSignals?: boolean | undefined;
+  /** It may have no tasks, now or for ever. */
+  readonly mayBeIdle?: boolean | undefined;
 }
 
 /** Starts a pool with its tasks, its database and its observers. */
@@ -99,6 +101,7 @@ export function startPool(options: StartPoolOptions): Pool {
     mayHoldAhead: typeof options.forbiddenFlags !== "function",
     listenOn: isOnce ? undefined : findListenOn(settings, pgPool, options.ownsPool),
     workerId: options.workerId,
+    mayBeIdle: options.mayBeIdle ?? false,
     isOnce,
     ownsTransactions: pgPool !== undefined,
     onBreakingMigration,

@@ -61,7 +61,7 @@ export class Flow {
     this.handOver = options.ownsTransactions ? new HandOver(database, settings.useNodeTime) : undefined;
 
     const strays = new Strays({ database, poolId: () => identity.id, held: () => this.#held() });
-    const outage = new Outage(options.outages, logger, (error) => strays.suspect(error));
+    const outage = new Outage(options.outages, logger, (error) => strays.suspect(error), options.mayBeIdle);
     this.writeBack = new WriteBack({
       ...settings,
       database,

@@ -52,6 +52,8 @@ export interface PoolOptions {
   /** The connection to listen on; undefined to rely on polling alone. */
   readonly listenOn: ListenOn | undefined;
   readonly workerId: string | undefined;
+  /** Having no tasks is not worth a warning. */
+  readonly mayBeIdle: boolean;
   /** Run until there is nothing more to do, then stop. */
   readonly isOnce: boolean;
   /** True if claims are statements of their own, so that they may commit without waiting for the disk. */

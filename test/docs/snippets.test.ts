@@ -12,8 +12,8 @@ import { type } from "./shell.ts";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
-/** Whole projects, which test/testing/documented.test.ts and test/tasks/define-documented.test.ts build and run. */
-const projects = ["docs/testing.md", "docs/typed-tasks.md"];
+/** Whole projects, which test/testing, test/tasks and test/forward build and run. */
+const projects = ["docs/testing.md", "docs/typed-tasks.md", "docs/forwarding.md"];
 const pages = ["README.md", ...listPages()].filter((path) => !projects.includes(path));
 const isScript = ({ language, file }: Block): boolean => language === "ts" && file === undefined;
 const scripted = pages.filter((path) => blocksOf(readPage(path)).some(isScript));

@@ -11,12 +11,15 @@ export class Outage {
   readonly #log: OutageLog;
   readonly #logger: Logger;
   readonly #onSuspect: (error: unknown) => void;
-  #isIdle = false;
+  readonly #mayBeIdle: boolean;
+  #isIdle: boolean;
 
-  constructor(log: OutageLog, logger: Logger, onSuspect: (error: unknown) => void) {
+  constructor(log: OutageLog, logger: Logger, onSuspect: (error: unknown) => void, mayBeIdle = false) {
     this.#log = log;
     this.#logger = logger;
     this.#onSuspect = onSuspect;
+    this.#mayBeIdle = mayBeIdle;
+    this.#isIdle = mayBeIdle;
   }
 
   trouble(part: object, error: unknown): void {
@@ -39,7 +42,7 @@ export class Outage {
   }
 
   well(part: object): void {
-    this.#isIdle = false;
+    this.#isIdle = this.#mayBeIdle;
     this.#log.well(part);
   }
 

@@ -1,0 +1,100 @@
+import { listTaskNames } from "../db/statements/task-names.ts";
+import { errorTitle } from "../error-text.ts";
+import type { Forwarder, OpenForwarder } from "../forwarder.ts";
+import type { Task, TaskList } from "../task.ts";
+import { giveOptions, readTaskOptions } from "../task-options.ts";
+import { clearInterval, setInterval } from "../util/timers.ts";
+import type { Pool } from "../worker/pool.ts";
+import type { CompiledSharedOptions } from "./compile.ts";
+import type { OpenDatabase } from "./open-database.ts";
+import { startPoolOn } from "./run-task-list.ts";
+import type { RunnerOptions } from "./runner-options.ts";
+
+/** How often new names are looked for that a pattern matches. */
+const lookMs = 1_000;
+
+export interface RunningForwarders {
+  readonly isIdle: boolean;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a pool of its own for each forwarder: its jobs wait for a broker, so they need many slots and little else, and must not take the slots
+ * of tasks that run here. Claiming, order in queues, settling in batches, recovery and history are those of any pool.
+ */
+export function startForwarders(
+  compiled: CompiledSharedOptions<RunnerOptions>,
+  open: OpenDatabase,
+  forwarders: readonly Forwarder[],
+): RunningForwarders {
+  const running = forwarders.map((forwarder) => start(compiled, open, forwarder));
+  return {
+    get isIdle() {
+      return running.every(({ pool }) => pool.isIdle);
+    },
+    stop: async () => {
+      await Promise.all(running.map((each) => each.stop()));
+    },
+  };
+}
+
+function start(
+  compiled: CompiledSharedOptions<RunnerOptions>,
+  open: OpenDatabase,
+  forwarder: Forwarder,
+): { readonly pool: Pool; stop(): Promise<void> } {
+  const { settings, safeLogger: logger } = compiled;
+  const opened = forwarder.open({ schema: settings.schema, logger });
+  giveOptions(opened.task, readTaskOptions(forwarder.taskOptions, "forward()"));
+  const patterns = forwarder.tasks.filter((name) => name.includes("*"));
+  const tasks: TaskList = {};
+  for (const name of forwarder.tasks) if (!name.includes("*")) tasks[name] = opened.task;
+  const pool = startPoolOn(open, compiled, tasks, false, { concurrency: forwarder.maxInFlight, isForwarder: true });
+  const watch = patterns.length > 0 ? watchNames(open, pool, tasks, patterns, opened.task) : undefined;
+  let isUnwell = false;
+  const timer =
+    watch &&
+    setInterval(() => {
+      watch().then(
+        () => {
+          isUnwell = false;
+        },
+        (error: unknown) => {
+          if (!isUnwell) logger.debug(`Could not look for new tasks to forward: ${errorTitle(error)}`, { error });
+          isUnwell = true;
+        },
+      );
+    }, lookMs);
+  void watch?.().catch(() => undefined);
+  return { pool, stop: () => stopOne(pool, opened, timer) };
+}
+
+async function stopOne(pool: Pool, opened: OpenForwarder, timer: NodeJS.Timeout | undefined): Promise<void> {
+  clearInterval(timer);
+  opened.stop();
+  await pool.gracefulShutdown("The worker stops").catch(() => undefined); // it has logged why
+}
+
+/** Adds the names that a pattern matches; a name exists from its first job on. */
+function watchNames(
+  { database }: OpenDatabase,
+  pool: Pool,
+  tasks: TaskList,
+  patterns: readonly string[],
+  task: Task,
+): () => Promise<void> {
+  const matchers = patterns.map(toMatcher);
+  return async () => {
+    const rows = await database.run(listTaskNames, {});
+    const found = rows.filter(
+      ({ identifier }) => !(identifier in tasks) && matchers.some((each) => each.test(identifier)),
+    );
+    for (const { identifier } of found) tasks[identifier] = task;
+    if (found.length > 0) pool.refreshTasks();
+  };
+}
+
+function toMatcher(pattern: string): RegExp {
+  const parts = pattern.split("*").map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
+  return new RegExp(`^${parts.join(".*")}$`, "s");
+}

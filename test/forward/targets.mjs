@@ -1,0 +1,44 @@
+// How an application would connect to each broker, so that it survives the broker's restarts.
+import { jetstream } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
+import amqp from "amqplib";
+import { Queue } from "bullmq";
+import { Kafka, logLevel } from "kafkajs";
+
+export async function connectTarget({ nats, rabbitmq, bullmq, kafka }, broker, port) {
+  switch (broker) {
+    case "nats": {
+      const connection = await connect({
+        servers: `127.0.0.1:${port}`,
+        maxReconnectAttempts: -1,
+        reconnectTimeWait: 100,
+        waitOnFirstConnect: true,
+      });
+      return nats({
+        client: jetstream(connection, { timeout: 2_000 }),
+        subject: ({ task }) => task.replaceAll("/", "."),
+      });
+    }
+    case "rabbitmq": {
+      const channel = async () => {
+        const connection = await amqp.connect(`amqp://127.0.0.1:${port}`);
+        connection.on("error", () => undefined);
+        return connection.createConfirmChannel();
+      };
+      return rabbitmq({ channel });
+    }
+    case "bullmq": {
+      const queue = new Queue("mail", { connection: { host: "127.0.0.1", port } });
+      queue.on("error", () => undefined);
+      return bullmq({ queue });
+    }
+    case "kafka": {
+      const client = new Kafka({ brokers: [`127.0.0.1:${port}`], logLevel: logLevel.NOTHING });
+      const producer = client.producer();
+      await producer.connect();
+      return kafka({ producer, topic: "mail" });
+    }
+    default:
+      throw new Error(`Unknown broker '${broker}'.`);
+  }
+}
