@@ -13,9 +13,9 @@ export interface ForwardOptions {
   readonly tasks: readonly string[];
   /** Where to: what `nats`, `rabbitmq`, `kafka` or `bullmq` gives, or a function that publishes a batch. */
   readonly to: Target | Publish;
-  /** How many jobs may be on their way at once; 500, if left out. */
+  /** How many jobs may be on their way at once; 1000, if left out. */
   readonly maxInFlight?: number;
-  /** How many messages are published at once; as many as may be on their way, if left out. */
+  /** How many messages are published at once; half of those on their way, if left out, so that the next batch is claimed meanwhile. */
   readonly maxBatch?: number;
   /** How long a refused message waits before it is sent again; 1 s, twice, four times… up to 5 minutes, if left out. */
   readonly backoff?: BackoffOptions | BackoffFunction;
@@ -26,7 +26,7 @@ const defaultBackoff: BackoffOptions = { type: "exponential", delay: "1s", maxDe
 
 /** Sends jobs of these tasks on to another system, in batches. A job is done when the target has confirmed its message. */
 export function forward(options: ForwardOptions): Forwarder {
-  const { tasks, to, maxInFlight = 500, maxBatch = maxInFlight, backoff = defaultBackoff } = options;
+  const { tasks, to, maxInFlight = 1_000, maxBatch = Math.ceil(maxInFlight / 2), backoff = defaultBackoff } = options;
   for (const key of Object.keys(options)) {
     if (!known.includes(key)) throw new ConfigError(`Unknown key '${key}' in forward().${suggestion(key, known)}`);
   }

@@ -156,7 +156,15 @@ async function startForwarder(db: TestDatabase, broker: string, port: number): P
     recoveryDelay: 0,
     crashGrace: 1_000,
   };
-  const options = { connectionString: db.url, library: builtLibrary(), broker, port, pollInterval: 200, recovery };
+  const options = {
+    connectionString: db.url,
+    library: builtLibrary(),
+    broker,
+    port,
+    pollInterval: 200,
+    recovery,
+    maxInFlight: isLarge ? 500 : 50,
+  };
   const child = startProcess(fileURLToPath(new URL("worker.mjs", import.meta.url)), [JSON.stringify(options)]);
   await child.says(/^ready$/m);
   return child;
