@@ -12,8 +12,8 @@ build(join(root, "packages/embedded"), compile);
 build(root, (folder, output) => {
   compile(folder, output, "--emitDeclarationOnly");
   run(join(root, "scripts/bundle.mjs"), output);
-  for (const folder of ["", "dashboard/server", "metrics", "testing"]) writeRequireEntry(join(output, folder));
-  for (const folder of ["", "forward", "metrics", "testing"]) writeRequireEntry(join(output, folder));
+  for (const folder of ["", "dashboard/server", "forward", "metrics", "testing"])
+    writeRequireEntry(join(output, folder));
 });
 
 /**

@@ -12,8 +12,7 @@ const given = process.argv.slice(2);
 const isMatrix = given.includes("--matrix");
 const filters = given.filter((argument) => argument !== "--matrix");
 
-for (const name of ["compat", "dashboard", "dashboard/mounting", "orms", "package", "postgres", "testing"])
-for (const name of ["compat", "forward", "orms", "package", "postgres", "testing"])
+for (const name of ["compat", "forward", "dashboard", "dashboard/mounting", "orms", "package", "postgres", "testing"])
   installPrivate(join(root, "test", name));
 for (const name of ["frameworks", "next-producer"]) installPrivate(join(root, "examples", name));
 const gaps = Object.entries({
@@ -22,10 +21,10 @@ const gaps = Object.entries({
   pgbouncer: "PgBouncer",
   "redis-server": "Redis",
   prometheus: "Prometheus",
-  chromium: "Chromium",
   "nats-server": "NATS",
   "rabbitmq-server": "RabbitMQ",
   kcat: "kcat",
+  chromium: "Chromium",
 })
   .map(([program, name]) => installProgram(program, name))
   .filter((gap) => gap !== undefined);
