@@ -20,6 +20,10 @@ const sections = [
   ["", { methods: ["scanJobs", "getJobFigures", "getJobTrends"] }],
   ["## Change jobs", { methods: ["removeJob", "rescheduleJobs", "retryJobs", "completeJobs", "permanentlyFailJobs"] }],
   ["", { methods: ["cancelJobs", "changeMatchingJobs", "pause", "resume", "listPauses"] }],
+  [
+    "## Write down what is done by hand",
+    { methods: ["beginAction", "reportAction", "stopAction", "getAction", "listActions", "deleteActions"] },
+  ],
   ["## Maintain", { methods: ["examineHealth", "checkPayloads", "listActiveWorkers", "sweepStaleWorkers"] }],
   ["", { methods: ["forceUnlockWorkers", "cleanup", "planMigration", "migrate", "schema", "logger"] }],
   ["", { methods: ["withPgClient", "release"] }],
@@ -32,7 +36,6 @@ const sections = [
   ["### clock", { members: "TestClock", example: true }],
   ["", { call: ["startTestDatabase"] }],
   ["## Dashboard", { call: ["createDashboard", "serveDashboard"] }],
-  ["", { methods: ["beginAction", "reportAction", "stopAction", "getAction", "listActions", "deleteActions"] }],
   ["## Metrics", { call: ["makeMetrics", "metricsHandler", "serveMetrics"] }],
   ["## Hooks and logs", { call: ["makeHooks", "makeLogFactory"] }],
   [
