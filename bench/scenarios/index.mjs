@@ -11,6 +11,7 @@ import { s10 } from "./s10-memory.mjs";
 import { s11 } from "./s11-no-statistics.mjs";
 import { s12 } from "./s12-slow-among-fast.mjs";
 import { s13 } from "./s13-many-tasks.mjs";
+import { s16 } from "./s16-fleet.mjs";
 import { s17 } from "./s17-cancel.mjs";
 import { s18 } from "./s18-dashboard.mjs";
 

@@ -39,7 +39,8 @@ export interface ListenerOptions extends ListenOn {
 }
 
 const testChannel = "hathi:test";
-const workerChannels = ["jobs:insert", "worker:migrate", "hathi:pauses", "hathi:cancel"];
+export const fleetChannel = "hathi:fleet";
+const workerChannels = ["jobs:insert", "worker:migrate", "hathi:pauses", "hathi:cancel", fleetChannel];
 const maxRestMs = 5_000;
 /** By then a starting worker has a connection to spare for the test, and need not open one for it. */
 const testAfterMs = 100;
@@ -128,7 +129,9 @@ export class Listener {
     const onError = (error: Error): void => lost.reject(error);
     const onEnd = (): void => lost.reject(new Error("The connection that listens for jobs was closed."));
     const onAbort = (): void => lost.resolve();
+    let hasHeard = false;
     const onNotification = (message: Notification): void => {
+      hasHeard = true;
       if (message.channel === testChannel) {
         if (message.payload === this.#token) this.#heard?.();
         return;
@@ -153,7 +156,11 @@ export class Listener {
       onListening();
       this.#options.onListening();
       void this.#testHearing(over.signal, () => lost.resolve());
-      check = setInterval(() => void ask("select 1").catch(onError), checkMs);
+      check = setInterval(() => {
+        // What is heard is alive.
+        if (!hasHeard) void ask("select 1").catch(onError);
+        hasHeard = false;
+      }, checkMs);
       await lost.promise;
       if (isLent) await ask(channels.map((channel) => `UNLISTEN "${channel}"`).join("; "));
     } catch (error) {

@@ -50,6 +50,7 @@ export class Recovery {
   readonly #stopping = new AbortController();
   #registered: Promise<void> | undefined;
   #heart: RunningHeart | undefined;
+  #sweeper: Sweeper | undefined;
   #sweeping: Promise<void> = Promise.resolve();
   #metadata: WorkerMetadata | undefined;
   readonly #suspects: Suspects;
@@ -79,6 +80,18 @@ export class Recovery {
 
   doubt(): void {
     this.#heart?.doubt();
+  }
+
+  hearFleet(payload: string | undefined): void {
+    let news: { p?: unknown; by?: unknown; schema?: unknown; quiet?: unknown } | null;
+    try {
+      news = JSON.parse(payload ?? "");
+    } catch {
+      return; // anyone may notify
+    }
+    const { workerId, database } = this.#options;
+    if (typeof news?.p === "string" && news.p !== workerId()) this.#sweeper?.noticeOthers();
+    if (news?.schema === database.schema && news.by !== workerId()) this.#sweeper?.hear(news.quiet === true);
   }
 
   announceStop(): void {
@@ -142,7 +155,7 @@ export class Recovery {
       logger,
       tell: (news) => this.#hear(news),
     });
-    const sweeper = new Sweeper({
+    this.#sweeper = new Sweeper({
       database,
       settings,
       logger,
@@ -152,7 +165,7 @@ export class Recovery {
       witnessed: () => (this.#board.mayWork ? this.#board.witnessed : undefined),
       onParked: (inMs) => this.#suspects.expect(inMs),
     });
-    this.#sweeping = sweeper.run(this.#stopping.signal);
+    this.#sweeping = this.#sweeper.run(this.#stopping.signal);
   }
 
   #hear(news: HeartNews): void {

@@ -1,10 +1,11 @@
 import type { RecoverySettings } from "../config/recovery-options.ts";
 import type { Database } from "../db/database.ts";
 import { type OutageLog, troubleOf } from "../db/outage-log.ts";
-import { watchLines } from "../db/statements/heartbeat.ts";
+import { watchLines, watchLinesAnnouncing } from "../db/statements/heartbeat.ts";
 import { takeSweepTurn } from "../db/statements/sweep.ts";
 import type { Logger } from "../logger.ts";
-import { sleep } from "../util/sleep.ts";
+import { Pulse } from "../util/pulse.ts";
+import { staggeredShare } from "../util/stagger.ts";
 import { monotonicMs } from "../util/timers.ts";
 import { describeSweep } from "./describe-sweep.ts";
 import { type SweepHooks, sweep } from "./sweep.ts";
@@ -28,11 +29,22 @@ const leftoverMs = 1_000;
 /** A fleet that starts together should not sweep together. */
 const firstSweepWithinMs = 1_000;
 
-/** Looks for dead workers: often for those whose line broke, which is cheap, and every `sweepInterval` for all. */
+/** For how long the last word of another process says that there are others. */
+const othersMs = 60_000;
+
+/**
+ * Looks for dead workers: often for those whose line broke, which is cheap, and every `sweepInterval` for all. As long as nothing is amiss,
+ * another process's look stands for ours.
+ */
 export class Sweeper {
   readonly #options: SweeperOptions;
   readonly #watchMs: number;
+  readonly #pulse = new Pulse();
   #sweepAt: number;
+  #lookAt = 0;
+  #othersUntil = 0;
+  /** When one of us last swept for all. */
+  #sweptAt = Number.NEGATIVE_INFINITY;
   #hasLeftovers = false;
 
   constructor(options: SweeperOptions) {
@@ -45,6 +57,11 @@ export class Sweeper {
   /** Sweeps until aborted. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
+      const inMs = this.#lookAt - monotonicMs();
+      if (inMs > 0) {
+        await this.#pulse.wait(inMs, signal);
+        continue;
+      }
       let restMs = this.#watchMs;
       try {
         restMs = Math.min(restMs, await this.#look());
@@ -52,24 +69,52 @@ export class Sweeper {
       } catch (error) {
         this.#options.outages.trouble(this, troubleOf(error), error);
       }
-      await sleep(Math.max(10, Math.min(restMs, this.#sweepAt - monotonicMs())), signal);
+      const now = monotonicMs();
+      this.#lookAt = now + Math.max(10, Math.min(restMs, this.#sweepAt - now));
     }
+  }
+
+  /** There are other processes. */
+  noticeOthers(): void {
+    this.#othersUntil = monotonicMs() + othersMs;
+  }
+
+  /** Another process has looked, and knows when the last full sweep was. */
+  hear(isQuiet: boolean, sweptMs: number): void {
+    this.noticeOthers();
+    if (!isQuiet || this.#hasLeftovers) return;
+    const now = monotonicMs();
+    const { sweepInterval } = this.#options.settings;
+    if (sweptMs < sweepInterval / 2 && now - sweptMs > this.#sweptAt) {
+      this.#sweptAt = now - sweptMs;
+      this.#sweepAt = Math.max(this.#sweepAt, this.#sweptAt + sweepInterval * (0.9 + Math.random() * 0.2));
+    }
+    this.#lookAt = Math.min(Math.max(this.#lookAt, now + this.#watchMs * staggeredShare()), this.#sweepAt);
   }
 
   /** Gives when to look again. */
   async #look(): Promise<number> {
-    const { database, settings } = this.#options;
-    const [row] = await database.run(watchLines, { graceMs: settings.crashGrace });
+    const { database, settings, sweeperId } = this.#options;
+    const watch = { graceMs: settings.crashGrace };
+    const [row] =
+      monotonicMs() < this.#othersUntil
+        ? await database.run(watchLinesAnnouncing, { ...watch, ...this.#about(sweeperId(), database.schema) })
+        : await database.run(watchLines, watch);
     const deadInMs = row?.dead_in_ms ?? Number.POSITIVE_INFINITY;
     const mayJudge = row !== undefined && this.#witnessedMs(row.now_ms) >= judgingMs(settings);
     if (!mayJudge) this.#sweepAt = Math.max(this.#sweepAt, monotonicMs() + this.#watchMs);
     const isFull = mayJudge && monotonicMs() >= this.#sweepAt && (await this.#isOurTurn());
     const hasSwept = mayJudge && (isFull || deadInMs <= 0) && (await this.#sweep(isFull));
+    if (isFull) this.#sweptAt = monotonicMs();
     this.#options.onParked(row?.parked_in_ms ?? Number.POSITIVE_INFINITY);
     // What was just parked may be for us.
     if (hasSwept) return 0;
     const parkedInMs = row?.parked_in_ms ?? 0;
     return Math.min(deadInMs > 0 ? deadInMs : this.#watchMs, parkedInMs > 0 ? parkedInMs : this.#watchMs);
+  }
+
+  #about(by: string, schema: string): { by: string; schema: string; sweptMs: number } {
+    return { by, schema, sweptMs: Math.min(Number.MAX_SAFE_INTEGER, monotonicMs() - this.#sweptAt) };
   }
 
   /** Nothing counts that happened while our own heartbeats did not arrive: that was no fault of the others. */

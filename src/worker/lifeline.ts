@@ -17,6 +17,8 @@ export interface Lifeline {
   ): Promise<{ readonly job: Job; readonly isUnread: boolean } | null>;
   /** The database does not know us as alive: find out at once. */
   doubt(): void;
+  /** Another process of the fleet told of itself, or of its search for dead workers. */
+  hearFleet(payload: string | undefined): void;
   register(taskNames: readonly string[]): Promise<void>;
   /** From here on a death is no job's fault: whoever asked us to stop may also have killed us. */
   announceStop(): void;

@@ -111,6 +111,56 @@ export const claimJobsAlive = statement<ClaimParams, ClaimResultRow>({
     cross join lateral ${claimed}`,
 });
 
+export interface AnnouncingParams extends ClaimParams {
+  /** JSON of news for other processes, without its end. */
+  readonly news: string;
+  /** Whatever the claim finds; otherwise only if it leaves no room. */
+  readonly always: boolean;
+}
+
+export interface AnnouncingRow extends ClaimResultRow {
+  /** How many of the tasks have still the ids that we know. */
+  readonly known_tasks: number;
+}
+
+const announcing = {
+  ...claim,
+  values: (params: AnnouncingParams) => [...claim.values(params), params.news, params.always],
+};
+// While something is paused, a scan says nothing about what others would find.
+const announced = `(select count(*)::integer from graphile_worker._private_tasks where id = any ($2::integer[])) as known_tasks,
+      case when $15::boolean or taken.jobs >= $3::integer then pg_notify('hathi:fleet', $14::text
+        || ',"full":' || (taken.jobs >= $3::integer)::text
+        || ',"all":' || (coalesce(due_in_ms, 1) > 0 and not exists (select from graphile_worker._hathi_pauses))::text
+        || ',"due":' || coalesce(due_in_ms::text, 'null') || '}')
+      end`;
+const counted =
+  "cross join lateral (select coalesce(json_array_length(claimed.jobs::json), 0) as jobs offset 0) as taken";
+
+/** `claimJobs` that also tells other processes, in the same transaction, that this one has scanned. */
+export const claimJobsAnnouncing = statement<AnnouncingParams, AnnouncingRow>({
+  ...announcing,
+  name: "claim_jobs_announcing",
+  text: `
+    select ${columns.replace("jobs,", "claimed.jobs,")}, ${announced}
+    from ${claimed} as claimed
+    ${counted}`,
+});
+
+/** The same for `claimJobsAlive`. */
+export const claimJobsAliveAnnouncing = statement<AnnouncingParams, AnnouncingRow>({
+  ...announcing,
+  name: "claim_jobs_alive_announcing",
+  text: `
+    with alive as materialized (
+      select id from graphile_worker._private_workers where id = $1::text for key share skip locked
+    )
+    select ${columns.replace("jobs,", "claimed.jobs,")}, ${announced}
+    from alive
+    cross join lateral ${claimed} as claimed
+    ${counted}`,
+});
+
 /** What the slowest line that we are ready to wait for brings in a millisecond. */
 const bytesPerMs = 100;
 

@@ -1,6 +1,16 @@
+import { createHash } from "node:crypto";
 import type { Database } from "../../db/database.ts";
 import { isAway, isRepeatable } from "../../db/sqlstate.ts";
-import { type ClaimResultRow, claimJobs, claimJobsAlive, type Mark } from "../../db/statements/claim.ts";
+import {
+  type AnnouncingRow,
+  type ClaimParams,
+  type ClaimResultRow,
+  claimJobs,
+  claimJobsAlive,
+  claimJobsAliveAnnouncing,
+  claimJobsAnnouncing,
+  type Mark,
+} from "../../db/statements/claim.ts";
 import type { Job } from "../../job.ts";
 import { backoffMs } from "../../util/backoff.ts";
 import { Pulse } from "../../util/pulse.ts";
@@ -8,6 +18,7 @@ import { monotonicMs } from "../../util/timers.ts";
 import type { Lifeline } from "../lifeline.ts";
 import type { Outage } from "../settle/outage.ts";
 import type { Strays } from "../settle/strays.ts";
+import type { Announcement, Fleet } from "./fleet.ts";
 import type { TaskIds } from "./known-tasks.ts";
 import { Marks } from "./marks.ts";
 import { readClaim } from "./read-claim.ts";
@@ -26,7 +37,12 @@ export interface ClaimerOptions {
   readonly poolId: () => string;
   /** The names by which this worker can be paused. */
   readonly workerNames: () => readonly string[];
-  readonly tasks: () => Promise<TaskIds>;
+  readonly fleet: Fleet;
+  readonly schema: string;
+  /** With `isChecked`, the claim will check the ids itself. */
+  readonly tasks: (isChecked: boolean) => Promise<TaskIds>;
+  /** False if some of them were deleted or have other ids now. */
+  readonly onTasksChecked: (areKnown: boolean) => void;
   /** Null when there is no room, or too little to be worth a statement now. */
   readonly room: () => Room | null;
   readonly forbiddenFlags: () => Promise<readonly string[] | null>;
@@ -48,9 +64,13 @@ export interface ClaimerOptions {
   readonly onError: (error: unknown) => void;
 }
 
+type ClaimFlags = Pick<ClaimParams, "forbidden" | "accepted">;
+
 const errorBackoff = { minMs: 200, maxMs: 5_000, factor: 1.5 };
 /** Another transaction holds a job that is due: scan again soon, and less often if it does not let go. */
 const contendedBackoff = { minMs: 10, maxMs: 500, factor: 1.5 };
+/** How much later than a process that knows of a due job others claim, if they do not hear of it. */
+const relyMs = { min: 50, max: 250 };
 /** How long to wait for a heartbeat after the database did not know us as alive. */
 const doubtMs = 200;
 /** How long a run that is to end waits until it checks whether it may. */
@@ -74,7 +94,13 @@ export class Claimer {
   readonly #options: ClaimerOptions;
   readonly #pulse = new Pulse();
   #isHungry = true;
-  #scanAt = 0;
+  /** When a job falls due, as far as we know. */
+  #scanAt = Infinity;
+  #pollAt = 0;
+  /** The same as another process told it, and a little later: it will claim itself. */
+  #relyAt = Infinity;
+  /** Time has come, not a notification. */
+  #isTimed = false;
   #errors = 0;
   #error: unknown;
   #turnedAt = monotonicMs();
@@ -82,6 +108,7 @@ export class Claimer {
   #contentions = 0;
   /** Then the end of a job matters even if there is nothing to claim: it may be the end of all. */
   #isOnce = false;
+  #described: { readonly nameById: ReadonlyMap<number, string>; readonly flags: string } | undefined;
   readonly #marks = new Marks();
   readonly #fullScans = new ScanBudget();
   readonly #queueScans = new ScanBudget();
@@ -123,13 +150,23 @@ export class Claimer {
     this.#pulse.nudge();
   }
 
+  /** Another process has scanned for jobs like ours, and will again when the next one falls due. */
+  rely(dueInMs: number | null): void {
+    const { pollInterval, fleet } = this.#options;
+    const now = monotonicMs();
+    this.#pollAt = Math.max(this.#pollAt, Math.min(now + pollInterval() * (0.5 + Math.random() / 2), fleet.presenceAt));
+    this.#relyAt = dueInMs === null ? Infinity : now + dueInMs + relyMs.min + Math.random() * (relyMs.max - relyMs.min);
+    this.#pulse.nudge();
+  }
+
   /** Claims until aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { room, strays, pollInterval } = this.#options;
     while (!signal.aborted) {
       const now = monotonicMs();
       this.#turnedAt = now;
-      if (now >= this.#scanAt) this.#isHungry = true;
+      this.#isTimed = now >= this.#nextScanAt;
+      if (this.#isTimed) this.#isHungry = true;
       const free = this.#isHungry ? room() : null;
       if (now >= strays.searchAt) await this.#searchStrays();
       else if (free) await this.#claim(free);
@@ -138,7 +175,11 @@ export class Claimer {
   }
 
   get #nextAt(): number {
-    return Math.min(this.#isHungry ? Infinity : this.#scanAt, this.#options.strays.searchAt);
+    return Math.min(this.#isHungry ? Infinity : this.#nextScanAt, this.#options.strays.searchAt);
+  }
+
+  get #nextScanAt(): number {
+    return Math.min(this.#scanAt, this.#pollAt, this.#relyAt);
   }
 
   /** Claims until a scan finds nothing and `isQuiet` says that nothing more can come of what runs. */
@@ -152,7 +193,7 @@ export class Claimer {
         await this.#claim(room);
         if (this.#errors > maxErrorsWhenOnce || (this.#errors > 0 && !willPass(this.#error))) throw this.#error;
       } else if (this.#mustScanAgain) {
-        await this.#rest(this.#scanAt - monotonicMs(), signal);
+        await this.#rest(this.#nextScanAt - monotonicMs(), signal);
         this.#isHungry = true;
       } else if (isQuiet()) {
         if (!this.#isHungry) return;
@@ -185,12 +226,17 @@ export class Claimer {
   }
 
   async #claim(room: Room): Promise<void> {
-    const { database, useNodeTime, outage, lifeline } = this.#options;
+    const { useNodeTime, outage, lifeline, fleet } = this.#options;
     // What nudges us from here on happened after this scan began.
     this.#isHungry = false;
     this.#options.onClaiming();
     try {
-      const { ids, nameById } = await this.#options.tasks();
+      const isQuiet = this.#isTimed && !this.#isContended;
+      this.#isTimed = false;
+      const marks = this.#marksToStartAt();
+      const withQueues = !this.#queueScans.isCostly || monotonicMs() >= this.#queueScans.dueAt;
+      const announcement = fleet.announce({ isTimed: isQuiet, seesAll: marks.length === 0 && withQueues });
+      const { ids, nameById } = await this.#options.tasks(announcement !== null);
       const forbidden = await this.#options.forbiddenFlags();
       const poolId = this.#options.poolId();
       const who = {
@@ -209,21 +255,27 @@ export class Claimer {
           return this.#options.onClaimed([job], 1, 0, new Set(isUnread ? [job] : []));
         }
       }
-      const marks = this.#marksToStartAt();
-      const withQueues = !this.#queueScans.isCostly || monotonicMs() >= this.#queueScans.dueAt;
+      this.#describe(nameById, who);
       const askedAt = monotonicMs();
-      const [result] = await database.run(lifeline ? claimJobsAlive : claimJobs, {
-        ...who,
-        wanted: room.jobs,
-        perQueue: room.perQueue,
-        marks,
-        withQueues,
-        relaxed: this.#options.relaxed,
-      });
+      const result = await this.#ask(
+        {
+          ...who,
+          wanted: room.jobs,
+          perQueue: room.perQueue,
+          marks,
+          withQueues,
+          relaxed: this.#options.relaxed,
+        },
+        announcement,
+      );
       outage.well(this);
       this.#errors = 0;
       if (!result) return this.#waitForHeartbeat(lifeline);
       const { jobs, bytes, unread } = readClaim(result.jobs, { poolId, nameById });
+      if (announcement) {
+        fleet.announced(announcement, jobs.length < room.jobs);
+        this.#options.onTasksChecked((result as AnnouncingRow).known_tasks === ids.length);
+      }
       this.#learn(result, { wanted: room.jobs, claimed: jobs.length, isFullScan: marks.length === 0, withQueues });
       this.#options.onPauses(result.pauses, askedAt);
       this.#options.onAnswer(jobs, room.jobs, monotonicMs() - askedAt);
@@ -233,12 +285,28 @@ export class Claimer {
     }
   }
 
+  #describe(nameById: ReadonlyMap<number, string>, { forbidden, accepted }: ClaimFlags): void {
+    const flags = JSON.stringify([forbidden, accepted]);
+    if (nameById === this.#described?.nameById && flags === this.#described.flags) return;
+    this.#described = { nameById, flags };
+    this.#options.fleet.describe(kindOf(this.#options.schema, nameById, [forbidden, accepted]));
+  }
+
+  async #ask(params: ClaimParams, announcement: Announcement | null): Promise<ClaimResultRow | undefined> {
+    const { database, lifeline } = this.#options;
+    if (!announcement) return (await database.run(lifeline ? claimJobsAlive : claimJobs, params))[0];
+    const { text, always } = announcement;
+    const statement = lifeline ? claimJobsAliveAnnouncing : claimJobsAnnouncing;
+    return (await database.run(statement, { ...params, news: text, always }))[0];
+  }
+
   /** The database does not know us as alive, so nothing was claimed. */
   #waitForHeartbeat(lifeline: Lifeline | undefined): void {
     lifeline?.doubt();
     this.#isContended = true;
     this.#contentions++;
     this.#scanAt = monotonicMs() + doubtMs;
+    this.#pollAt = this.#scanAt;
   }
 
   /** Empty for a full scan. */
@@ -268,8 +336,10 @@ export class Claimer {
     const dueInMs = this.#isContended
       ? backoffMs(contendedBackoff, this.#contentions - 1)
       : (result.due_in_ms ?? Infinity);
+    this.#pollAt = now + this.#options.pollInterval();
+    this.#relyAt = Infinity;
     this.#scanAt = Math.min(
-      now + Math.min(this.#options.pollInterval(), dueInMs),
+      now + dueInMs,
       isFullScan ? Infinity : this.#fullScans.dueAt,
       withQueues ? Infinity : this.#queueScans.dueAt,
     );
@@ -287,9 +357,16 @@ export class Claimer {
     this.#isHungry = false;
     const backoff = backoffMs(isConflict ? contendedBackoff : errorBackoff, this.#errors);
     this.#scanAt = monotonicMs() + Math.min(pollInterval(), backoff);
+    this.#pollAt = this.#scanAt;
     this.#errors++;
     this.#error = error;
   }
+}
+
+/** Scans of processes that are told alike find the same jobs. */
+function kindOf(schema: string, nameById: ReadonlyMap<number, string>, flags: readonly unknown[]): string {
+  const all = JSON.stringify([schema, [...nameById.values()].sort(), flags]);
+  return createHash("sha1").update(all).digest("base64url");
 }
 
 function willPass(error: unknown): boolean {

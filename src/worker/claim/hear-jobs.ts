@@ -1,6 +1,6 @@
 import type { Notification } from "pg";
 import type { Database } from "../../db/database.ts";
-import { Listener, type ListenOn } from "../../db/listener.ts";
+import { fleetChannel, Listener, type ListenOn } from "../../db/listener.ts";
 import { isSchemaTooNew } from "../../db/schema-too-new.ts";
 import type { Emit } from "../../events.ts";
 import type { Logger } from "../../logger.ts";
@@ -20,6 +20,12 @@ export interface HearJobsOptions extends ListenOn {
   readonly outage: Outage;
   /** There may be jobs without a notification. */
   readonly onListening: () => void;
+  /** Notifications do not arrive for now. */
+  readonly onLost: () => void;
+  /** So many jobs were added; `insert` tells one add from another. */
+  readonly onJobs: (count: number, insert: unknown) => void;
+  /** Another process has scanned for jobs. */
+  readonly onFleet: (payload: string | undefined) => void;
   /** Something was paused or resumed. */
   readonly onPauses: () => void;
   /** Running jobs were cancelled; the payload may say which. */
@@ -47,6 +53,7 @@ export function hearJobs(options: HearJobsOptions): Listener {
       options.onListening();
     },
     onNotification: (message, client) => {
+      if (message.channel === fleetChannel) return options.onFleet(message.payload);
       emit("pool:listen:notification", { workerPool, message, client });
       hear(message, options);
     },
@@ -54,7 +61,10 @@ export function hearJobs(options: HearJobsOptions): Listener {
       emit("pool:listen:error", { workerPool, error, client });
       options.outage.trouble(part, error);
     },
-    onReleased: (client) => emit("pool:listen:release", { workerPool, client }),
+    onReleased: (client) => {
+      options.onLost();
+      emit("pool:listen:release", { workerPool, client });
+    },
     onDeaf: () => {
       options.onDeaf();
       logger.warn(
@@ -74,7 +84,7 @@ function hear({ channel, payload }: Notification, options: HearJobsOptions): voi
     options.onPauses();
     return;
   }
-  let message: { count?: unknown; breaking?: unknown } | null | undefined;
+  let message: { count?: unknown; r?: unknown; breaking?: unknown } | null | undefined;
   try {
     message = JSON.parse(payload ?? "");
   } catch {
@@ -84,7 +94,7 @@ function hear({ channel, payload }: Notification, options: HearJobsOptions): voi
     if (message?.breaking === true) void checkSchema(options);
     return;
   }
-  options.workerPool.nudge(typeof message?.count === "number" ? message.count : 1);
+  options.onJobs(typeof message?.count === "number" ? message.count : 1, message?.r);
 }
 
 /** The channel is shared by all schemas of the database and anyone may notify, so the ledger of this schema decides. */

@@ -11,6 +11,7 @@ import type { Outage } from "../settle/outage.ts";
 import type { Strays } from "../settle/strays.ts";
 import type { WriteBack } from "../settle/write-back.ts";
 import { Claimer, type Room } from "./claimer.ts";
+import { Fleet, readFleetNews } from "./fleet.ts";
 import { deafPollMs, hearJobs } from "./hear-jobs.ts";
 import { KnownTasks } from "./known-tasks.ts";
 import type { LocalQueueView } from "./local-queue.ts";
@@ -36,6 +37,7 @@ export interface IntakeOptions extends PoolOptions {
 export class Intake {
   readonly #options: IntakeOptions;
   readonly #tasks: KnownTasks;
+  readonly #fleet: Fleet;
   readonly #claimer: Claimer;
   readonly #reader: PayloadReader;
   readonly #listener: Listener | undefined;
@@ -58,6 +60,7 @@ export class Intake {
       isWaiting: (job) => options.dispatcher.unstarted().includes(job),
       onReturn: (jobs) => options.writeBack.giveBack({ jobs, queueIds: [] }),
     });
+    this.#fleet = this.#makeFleet();
     this.#claimer = this.#makeClaimer();
     this.#listener = this.#makeListener();
   }
@@ -123,6 +126,7 @@ export class Intake {
   /** Stops claiming; jobs of a claim under way are returned. */
   close(): void {
     this.#stop.abort();
+    this.#fleet.stop();
     this.#options.pauses.stop();
     const jobs = this.#reader.close();
     this.#options.writeBack.giveBack({ jobs, queueIds: queuesOf(jobs) });
@@ -179,7 +183,13 @@ export class Intake {
       strays,
       poolId: () => workerPool.id,
       workerNames: () => this.#options.workerNames(),
-      tasks: () => this.#tasks.ids(),
+      fleet: this.#fleet,
+      schema: database.schema,
+      tasks: (isChecked) => this.#tasks.ids(isChecked),
+      onTasksChecked: (areKnown) => {
+        if (areKnown) this.#tasks.confirm();
+        else this.refreshTasks();
+      },
       room: () => this.#room(),
       forbiddenFlags: () => this.#flagsToSkip(),
       acceptedFlags: settings.acceptedFlags ?? null,
@@ -207,6 +217,24 @@ export class Intake {
     });
   }
 
+  /** Others' scans stand for ours only where all processes decide alike. */
+  #makeFleet(): Fleet {
+    const { settings, isOnce, mayHoldAhead, ownsTransactions, localQueue, workerPool, slots } = this.#options;
+    const isLikeOthers = !isOnce && !settings.useNodeTime && mayHoldAhead && ownsTransactions && !localQueue;
+    return new Fleet({
+      id: () => workerPool.id,
+      slots: () => slots.length,
+      isOpen: () => isLikeOthers && this.isOpen && this.#listener?.isListening === true,
+      onFollow: (count) => workerPool.nudge(count),
+    });
+  }
+
+  #hearFleet(payload: string | undefined): void {
+    this.#options.lifeline?.hearFleet(payload);
+    const news = readFleetNews(payload);
+    if (news && this.#fleet.hear(news)) this.#claimer.rely(news.due);
+  }
+
   #makeListener(): Listener | undefined {
     const { listenOn } = this.#options;
     if (!listenOn) return undefined;
@@ -220,6 +248,11 @@ export class Intake {
         this.#options.pauses.ask();
         this.#options.cancels?.ask();
       },
+      onLost: () => this.#fleet.forget(),
+      onJobs: (count, insert) => {
+        if (count <= 0 || this.#fleet.hearInsert(insert, count)) this.#options.workerPool.nudge(count);
+      },
+      onFleet: (payload) => this.#hearFleet(payload),
       onPauses: () => this.#options.pauses.ask(),
       onCancel: (payload) => this.#options.cancels?.hear(payload),
       onDeaf: () => {

@@ -38,11 +38,13 @@ export class KnownTasks {
     this.#options = options;
   }
 
-  ids(): Promise<TaskIds> {
+  /** With `isChecked`, the claim they are for checks them itself. */
+  ids(isChecked: boolean): Promise<TaskIds> {
     const names = Object.keys(this.#options.tasks);
     if (names.length === 0) return Promise.reject(new NoTasksError());
     const isOld = monotonicMs() - this.#learntAt > (this.#options.maxAgeMs ?? maxAgeMs);
-    if (!this.#taskIds || isOld) this.#learn(this.#taskIds ? this.#refresh(names) : this.#register(names));
+    if (!this.#taskIds || (isOld && !isChecked))
+      this.#learn(this.#taskIds ? this.#refresh(names) : this.#register(names));
     return this.#taskIds!;
   }
 
@@ -52,6 +54,11 @@ export class KnownTasks {
     taskIds.catch(() => {
       if (this.#taskIds === taskIds) this.#taskIds = undefined;
     });
+  }
+
+  /** The ids are still good. */
+  confirm(): void {
+    this.#learntAt = monotonicMs();
   }
 
   /** The names in the task list may have changed. */

@@ -1,0 +1,119 @@
+import { addAndWait } from "../measure/add-and-wait.mjs";
+import { sleep } from "../measure/clock.mjs";
+import { countCalls, readStatements, resetStatements } from "../measure/counters.mjs";
+import { drain } from "../measure/drain.mjs";
+import { withPlace } from "../measure/drain-filled.mjs";
+import { percentile } from "../measure/statistics.mjs";
+import { startPgBouncer } from "../pgbouncer.mjs";
+import { withProcesses } from "../worker-process.mjs";
+
+/** Until processes know each other: each tells of itself every 15 to 25 s. */
+const settleMs = 30_000;
+
+export const s16 = {
+  name: "s16",
+  title: "A fleet on one PostgreSQL",
+  about:
+    "Processes of 10 slots, directly and through PgBouncer (with a direct line for LISTEN): statements while idle, for a single added job, and per job of a backlog.",
+  target:
+    "at most 0.15 statements per idle process and second, a dozen per single job, and as many per job of a backlog with 40 processes as with one",
+  metrics: [
+    { key: "idlePerProcess", title: "statements/s per idle process", better: "lower" },
+    { key: "perAdd", title: "statements per added job", better: "lower" },
+    { key: "p50", title: "add to start, p50 ms", better: "lower" },
+    { key: "p99", title: "p99 ms", better: "lower" },
+    { key: "statements", title: "statements/job of a backlog", better: "lower" },
+    { key: "rate", title: "jobs/s of a backlog", better: "higher" },
+  ],
+  lacks: { "bullmq-redis": "Redis keeps no count of statements per database" },
+  cases: ({ quick, scale }) =>
+    [1, 10, 40].flatMap((processes) =>
+      ["directly", "PgBouncer"].map((way) => ({
+        title: `${processes} process${processes === 1 ? "" : "es"}, ${way}`,
+        processes,
+        way,
+        seconds: quick ? 10 : 30,
+        adds: scale(200),
+        jobs: scale(40_000),
+      })),
+    ),
+  async measure(context, { processes, way, seconds, adds, jobs }) {
+    const bouncer = way === "PgBouncer" ? await startPgBouncer(context.server) : undefined;
+    try {
+      const idle = await withPlace(context, [], (place) =>
+        measureIdle(fleetOn(context, place, bouncer), routed(place, bouncer), { processes, seconds, adds }),
+      );
+      const { rate, statements } = await withPlace(context, [{ count: jobs }], (place) =>
+        drain(fleetOn(context, place, bouncer), routed(place, bouncer), { jobs, processes }),
+      );
+      return { ...idle, rate, statements };
+    } finally {
+      await bouncer?.stop();
+    }
+  },
+};
+
+/** Few connections per process; behind the pooler, notifications need a line of their own, which only ours can be given. */
+function fleetOn(context, place, bouncer) {
+  const { system } = context;
+  const settings = (options) => ({
+    ...system.settings(options),
+    concurrency: 10,
+    maxPoolSize: 3,
+    ...(bouncer && system.family === "ours" && { listenConnectionString: place.address.connectionString }),
+  });
+  return { ...context, system: { ...system, settings } };
+}
+
+/** The same place by way of the pooler. */
+function routed(place, bouncer) {
+  if (!bouncer) return place;
+  const connectionString = bouncer.urlOf(place.address.connectionString);
+  return { ...place, query: (...args) => place.query(...args), address: { ...place.address, connectionString } };
+}
+
+async function measureIdle(context, place, { processes, seconds, adds }) {
+  const { server, system, options } = context;
+  return await withProcesses(
+    Array.from({ length: processes + 1 }, () => system.worker),
+    async ([producer, ...workers]) => {
+      for (const worker of workers) {
+        await worker.call("start", {
+          place: place.address,
+          settings: system.settings(options),
+          tasks: ["job"],
+          behaviour: "stamp",
+        });
+      }
+      await sleep(settleMs);
+      await resetStatements(server);
+      await sleep(seconds * 1000);
+      const idle = countCalls(await readStatements(server, place));
+      const restMs = 100;
+      await resetStatements(server);
+      const startedAt = performance.now();
+      await addAndWait(everyone(workers), producer, place, { mode: "spaced", count: adds, restMs });
+      const tookSeconds = (performance.now() - startedAt) / 1000;
+      const busy = countCalls(await readStatements(server, place));
+      const records = await Promise.all(workers.map((worker) => worker.call("record")));
+      await Promise.all(workers.map((worker) => worker.call("stop")));
+      const latencies = records.flatMap((record) => record.latencies);
+      return {
+        idlePerProcess: idle / seconds / processes,
+        perAdd: (busy - (idle / seconds) * tookSeconds) / adds,
+        p50: percentile(latencies, 0.5),
+        p99: percentile(latencies, 0.99),
+      };
+    },
+  );
+}
+
+/** All workers as one, as far as it is asked how many jobs have started. */
+function everyone(workers) {
+  return {
+    call: async (command) => {
+      const counts = await Promise.all(workers.map((worker) => worker.call(command)));
+      return counts.reduce((sum, count) => sum + count, 0);
+    },
+  };
+}

@@ -1,0 +1,150 @@
+import pg from "pg";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { Logger, makeWorkerUtils, type Runner, run } from "../../src/index.ts";
+import { freshDatabase, type TestDatabase, testPool } from "../support/database.ts";
+import { dice, shuffled } from "../support/dice.ts";
+import { hasPgBouncer, startPgBouncer } from "../support/pgbouncer.ts";
+import { until } from "../support/wait.ts";
+import { startWorker } from "../support/worker-process.ts";
+
+vi.setConfig({ testTimeout: 90_000 });
+
+const silent = new Logger(() => () => undefined);
+// The longest poll there is: what starts at all, starts because somebody was woken.
+const never = 2 ** 31 - 1;
+
+interface Heard {
+  readonly p?: string;
+  readonly quiet?: boolean;
+}
+
+/** What the processes tell each other. */
+async function overhear(db: TestDatabase): Promise<Heard[]> {
+  const heard: Heard[] = [];
+  const client = new pg.Client({ connectionString: db.url });
+  await client.connect();
+  onTestFinished(() => client.end());
+  client.on("notification", ({ payload }) => void heard.push(JSON.parse(payload ?? "null")));
+  await client.query('listen "hathi:fleet"');
+  return heard;
+}
+
+/** Pools that share nothing but the database. */
+async function startPools(count: number, options: object): Promise<{ ran: Set<string>; claims: () => number }> {
+  const ran = new Set<string>();
+  let claims = 0;
+  const runners: Runner[] = [];
+  onTestFinished(async () => void (await Promise.all(runners.map((runner) => runner.stop()))));
+  for (let n = 0; n < count; n++) {
+    const taskList = { job: (_payload: unknown, { job }: { job: { id: string } }) => void ran.add(job.id) };
+    const runner = await run({
+      maxPoolSize: 2,
+      logger: silent,
+      noHandleSignals: true,
+      concurrency: 2,
+      taskList,
+      ...options,
+    });
+    runner.events.on("claim:complete", () => void claims++);
+    runners.push(runner);
+  }
+  return { ran, claims: () => claims };
+}
+
+test.each(["directly", "through PgBouncer"])(
+  "an idle fleet polls like a few processes, and an added job wakes few of it (%s)",
+  async (way) => {
+    if (way !== "directly" && !hasPgBouncer) return;
+    const db = await freshDatabase();
+    const connectionString = way === "directly" ? db.url : await startPgBouncer(db.url);
+    const heard = await overhear(db);
+    const size = 20;
+    const fleet = await startPools(size, { connectionString, listenConnectionString: db.url });
+    const utils = await makeWorkerUtils({ pgPool: testPool(db.url, 1), logger: silent });
+    onTestFinished(() => utils.release());
+
+    // Until each has told of itself when all were there.
+    const before = heard.length;
+    await until(() => new Set(heard.slice(before).map(({ p }) => p)).size === size, { what: "all have told" });
+
+    const idleBefore = fleet.claims();
+    const heardBefore = heard.length;
+    await until(() => heard.length >= heardBefore + 8, { what: "some have polled" });
+    // Each poll of one is heard by all, and they do not poll as well: two polls each in this time, if they did.
+    expect(fleet.claims() - idleBefore).toBeLessThanOrEqual(heard.length - heardBefore + 4);
+
+    const adds = 15;
+    const claimsBefore = fleet.claims();
+    const toldBefore = heard.length;
+    for (let n = 0; n < adds; n++) {
+      const { id } = await utils.addJob("job", {});
+      await until(() => fleet.ran.has(id), { what: `job ${id} has run` });
+      // Until somebody has told that nothing is left.
+      await until(() => heard.length > toldBefore + n, { what: "somebody has told of its scan" });
+    }
+    // All of them, without a fleet. A busy machine lets some follow before they hear the answer.
+    expect((fleet.claims() - claimsBefore) / adds).toBeLessThan(size / 2);
+  },
+);
+
+test.each([1, 2])(
+  "a job starts at once although those who are woken are frozen, full or deaf (seed %i)",
+  async (seed) => {
+    const db = await freshDatabase();
+    const roll = dice(seed);
+    const size = 9;
+    const workers = await Promise.all(
+      Array.from({ length: size }, () =>
+        startWorker({ connectionString: db.url, concurrency: 2, pollInterval: never }),
+      ),
+    );
+    const heard = await overhear(db);
+    const utils = await makeWorkerUtils({ pgPool: testPool(db.url, 1), logger: silent });
+    onTestFinished(() => utils.release());
+    const addAndWait = async (): Promise<void> => {
+      const { id } = await utils.addJob("work", {});
+      await until(() => workers.some((worker) => worker.started().includes(id)), { what: `job ${id} has started` });
+    };
+    // As long as they do not know each other all claim, and tell of themselves when they do.
+    await until(
+      async () => {
+        await addAndWait();
+        return new Set(heard.map(({ p }) => p)).size === size;
+      },
+      { what: "all have told of themselves" },
+    );
+
+    const [full, ...others] = shuffled(workers, roll);
+    for (let n = 0; n < 2; n++) await utils.addJob("hold", {});
+    await until(() => workers.flatMap((worker) => worker.holds()).length === 2, { what: "two jobs are held" });
+    for (let round = 0; round < 6; round++) {
+      const frozen = shuffled(others, roll).slice(0, 7);
+      for (const worker of frozen) worker.kill("SIGSTOP");
+      for (let n = 0; n < 3; n++) await addAndWait();
+      // The line on which some of the others listen is cut, and jobs are added before they have another.
+      await db.query(
+        `select pg_terminate_backend(pid) from (
+        select pid from pg_stat_activity where datname = current_database() and query like 'LISTEN%' order by random() limit 4) as victim`,
+      );
+      for (let n = 0; n < 3; n++) await addAndWait();
+      for (const worker of frozen) worker.kill("SIGCONT");
+    }
+    for (const worker of workers) worker.release();
+    expect(full?.isAlive()).toBe(true);
+    await Promise.all(workers.map((worker) => worker.stop()));
+    expect(await db.jobs()).toEqual([]);
+  },
+);
+
+test("of several processes with recovery one at a time looks for dead workers", async () => {
+  const db = await freshDatabase();
+  const heard = await overhear(db);
+  const size = 5;
+  await startPools(size, { connectionString: db.url, recovery: { crashGrace: 1_000 } });
+  const looks = (): number => heard.filter(({ quiet }) => quiet !== undefined).length;
+  await until(() => looks() > 0, { what: "somebody has told of its look" });
+  // Each looks twice a second by itself. It takes ten looks of all of them two seconds and a half at the least, not one.
+  const [before, began] = [looks(), performance.now()];
+  await until(() => looks() >= before + 10, { what: "ten looks" });
+  expect(performance.now() - began).toBeGreaterThan(1_500);
+});
