@@ -7,8 +7,8 @@ import { percentile } from "../measure/statistics.mjs";
 import { startPgBouncer } from "../pgbouncer.mjs";
 import { withProcesses } from "../worker-process.mjs";
 
-/** Until processes know each other: each tells of itself every 15 to 25 s. */
-const settleMs = 30_000;
+/** Until processes know each other: each tells of itself every 22 to 38 s. */
+const settleMs = 45_000;
 
 export const s16 = {
   name: "s16",

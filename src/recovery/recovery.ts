@@ -83,7 +83,7 @@ export class Recovery {
   }
 
   hearFleet(payload: string | undefined): void {
-    let news: { p?: unknown; by?: unknown; schema?: unknown; quiet?: unknown } | null;
+    let news: { p?: unknown; by?: unknown; schema?: unknown; quiet?: unknown; sweptMs?: unknown } | null;
     try {
       news = JSON.parse(payload ?? "");
     } catch {
@@ -91,7 +91,8 @@ export class Recovery {
     }
     const { workerId, database } = this.#options;
     if (typeof news?.p === "string" && news.p !== workerId()) this.#sweeper?.noticeOthers();
-    if (news?.schema === database.schema && news.by !== workerId()) this.#sweeper?.hear(news.quiet === true);
+    if (news?.schema !== database.schema || news.by === workerId()) return;
+    this.#sweeper?.hear(news.quiet === true, typeof news.sweptMs === "number" ? news.sweptMs : Infinity);
   }
 
   announceStop(): void {

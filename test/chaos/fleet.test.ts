@@ -83,7 +83,7 @@ test.each(["directly", "through PgBouncer"])(
       await until(() => heard.length > toldBefore + n, { what: "somebody has told of its scan" });
     }
     // All of them, without a fleet. A busy machine lets some follow before they hear the answer.
-    expect((fleet.claims() - claimsBefore) / adds).toBeLessThan(size / 2);
+    expect((fleet.claims() - claimsBefore) / adds).toBeLessThan(size * 0.75);
   },
 );
 
@@ -103,7 +103,14 @@ test.each([1, 2])(
     onTestFinished(() => utils.release());
     const addAndWait = async (): Promise<void> => {
       const { id } = await utils.addJob("work", {});
-      await until(() => workers.some((worker) => worker.started().includes(id)), { what: `job ${id} has started` });
+      // A process that froze in the middle of a claim may have got it; it holds it then until it goes on.
+      await until(
+        async () => {
+          const job = await db.job(id);
+          return !job || job.locked_at;
+        },
+        { what: `job ${id} is claimed` },
+      );
     };
     // As long as they do not know each other all claim, and tell of themselves when they do.
     await until(

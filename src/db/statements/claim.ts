@@ -131,7 +131,7 @@ const announcing = {
 const announced = `(select count(*)::integer from graphile_worker._private_tasks where id = any ($2::integer[])) as known_tasks,
       case when $15::boolean or taken.jobs >= $3::integer then pg_notify('hathi:fleet', $14::text
         || ',"full":' || (taken.jobs >= $3::integer)::text
-        || ',"all":' || (coalesce(due_in_ms, 1) > 0 and not exists (select from graphile_worker._hathi_pauses))::text
+        || ',"all":' || (coalesce(due_in_ms, 1::double precision) > 0::double precision and not exists (select from graphile_worker._hathi_pauses))::text
         || ',"due":' || coalesce(due_in_ms::text, 'null') || '}')
       end`;
 const counted =

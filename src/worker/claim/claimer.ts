@@ -14,6 +14,7 @@ import {
 import type { Job } from "../../job.ts";
 import { backoffMs } from "../../util/backoff.ts";
 import { Pulse } from "../../util/pulse.ts";
+import { staggeredShare } from "../../util/stagger.ts";
 import { monotonicMs } from "../../util/timers.ts";
 import type { Lifeline } from "../lifeline.ts";
 import type { Outage } from "../settle/outage.ts";
@@ -154,7 +155,7 @@ export class Claimer {
   rely(dueInMs: number | null): void {
     const { pollInterval, fleet } = this.#options;
     const now = monotonicMs();
-    this.#pollAt = Math.max(this.#pollAt, Math.min(now + pollInterval() * (0.5 + Math.random() / 2), fleet.presenceAt));
+    this.#pollAt = Math.max(this.#pollAt, Math.min(now + pollInterval() * staggeredShare(), fleet.presenceAt));
     this.#relyAt = dueInMs === null ? Infinity : now + dueInMs + relyMs.min + Math.random() * (relyMs.max - relyMs.min);
     this.#pulse.nudge();
   }

@@ -66,8 +66,8 @@ interface Pending {
 }
 
 /** How often each process lets others know of it, and how long it is remembered. */
-const presenceMs = 20_000;
-const forgetMs = 50_000;
+const presenceMs = 30_000;
+const forgetMs = 75_000;
 const greetMs = { min: 500, max: 4_000 };
 /** When others follow those who were chosen. */
 const followMs = { min: 30, max: 100 };
