@@ -4,7 +4,7 @@ import { countCalls, readStatements, resetStatements } from "../measure/counters
 import { drain } from "../measure/drain.mjs";
 import { withPlace } from "../measure/drain-filled.mjs";
 import { percentile } from "../measure/statistics.mjs";
-import { startPgBouncer } from "../pgbouncer.mjs";
+import { withPgBouncer } from "../pgbouncer.mjs";
 import { withProcesses } from "../worker-process.mjs";
 
 /** Until processes know each other: each tells of itself every 22 to 38 s. */
@@ -38,38 +38,27 @@ export const s16 = {
       })),
     ),
   async measure(context, { processes, way, seconds, adds, jobs }) {
-    const bouncer = way === "PgBouncer" ? await startPgBouncer(context.server) : undefined;
-    try {
-      const idle = await withPlace(context, [], (place) =>
-        measureIdle(fleetOn(context, place, bouncer), routed(place, bouncer), { processes, seconds, adds }),
-      );
-      const { rate, statements } = await withPlace(context, [{ count: jobs }], (place) =>
-        drain(fleetOn(context, place, bouncer), routed(place, bouncer), { jobs, processes }),
-      );
-      return { ...idle, rate, statements };
-    } finally {
-      await bouncer?.stop();
-    }
+    const reach = way === "PgBouncer" ? withPgBouncer : (place, use) => use(place);
+    const idle = await withPlace(context, [], (direct) =>
+      reach(direct, (place) => measureIdle(fleetOn(context, direct, place), place, { processes, seconds, adds })),
+    );
+    const { rate, statements } = await withPlace(context, [{ count: jobs }], (direct) =>
+      reach(direct, (place) => drain(fleetOn(context, direct, place), place, { jobs, processes })),
+    );
+    return { ...idle, rate, statements };
   },
 };
 
 /** Few connections per process; behind the pooler, notifications need a line of their own, which only ours can be given. */
-function fleetOn(context, place, bouncer) {
+function fleetOn(context, direct, place) {
   const { system } = context;
   const settings = (options) => ({
     ...system.settings(options),
     concurrency: 10,
     maxPoolSize: 3,
-    ...(bouncer && system.family === "ours" && { listenConnectionString: place.address.connectionString }),
+    ...(place !== direct && system.family === "ours" && { listenConnectionString: direct.address.connectionString }),
   });
   return { ...context, system: { ...system, settings } };
-}
-
-/** The same place by way of the pooler. */
-function routed(place, bouncer) {
-  if (!bouncer) return place;
-  const connectionString = bouncer.urlOf(place.address.connectionString);
-  return { ...place, query: (...args) => place.query(...args), address: { ...place.address, connectionString } };
 }
 
 async function measureIdle(context, place, { processes, seconds, adds }) {

@@ -43,6 +43,7 @@ export class Sweeper {
   #sweepAt: number;
   #lookAt = 0;
   #othersUntil = 0;
+  #mayJudge = false;
   /** When one of us last swept for all. */
   #sweptAt = Number.NEGATIVE_INFINITY;
   #hasLeftovers = false;
@@ -89,7 +90,8 @@ export class Sweeper {
       this.#sweptAt = now - sweptMs;
       this.#sweepAt = Math.max(this.#sweepAt, this.#sweptAt + sweepInterval * (0.9 + Math.random() * 0.2));
     }
-    this.#lookAt = Math.min(Math.max(this.#lookAt, now + this.#watchMs * staggeredShare()), this.#sweepAt);
+    const lookAt = Math.max(this.#lookAt, now + this.#watchMs * staggeredShare());
+    this.#lookAt = this.#mayJudge ? Math.min(lookAt, this.#sweepAt) : lookAt;
   }
 
   /** Gives when to look again. */
@@ -102,6 +104,7 @@ export class Sweeper {
         : await database.run(watchLines, watch);
     const deadInMs = row?.dead_in_ms ?? Number.POSITIVE_INFINITY;
     const mayJudge = row !== undefined && this.#witnessedMs(row.now_ms) >= judgingMs(settings);
+    this.#mayJudge = mayJudge;
     if (!mayJudge) this.#sweepAt = Math.max(this.#sweepAt, monotonicMs() + this.#watchMs);
     const isFull = mayJudge && monotonicMs() >= this.#sweepAt && (await this.#isOurTurn());
     const hasSwept = mayJudge && (isFull || deadInMs <= 0) && (await this.#sweep(isFull));
