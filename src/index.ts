@@ -139,12 +139,29 @@ export {
   CancelJobError,
   JobCancelledError,
   JobLostError,
+  RateLimitError,
   ShutdownAbortError,
   SnoozeError,
   TimeoutError,
   UnrecoverableError,
 } from "./job-errors.ts";
 export type { HistoryLevel, RetentionOptions } from "./kept-history.ts";
+export type {
+  ConcurrencyLimit,
+  Fairness,
+  LimitDefinition,
+  PayloadPath,
+  RateLimit,
+  SharedLimit,
+} from "./limit-options.ts";
+export type {
+  Limit,
+  LimitAdmin,
+  LimitChange,
+  LimitHold,
+  LimitOverride,
+  LimitTarget,
+} from "./limits/limit-admin.ts";
 export { type LogFormat, makeLogFactory } from "./log-factory.ts";
 export { consoleLogFactory, type LogFunctionFactory, Logger, type LogLevel, type LogScope } from "./logger.ts";
 export { describePause, type Pause, type PauseKind, type PauseTarget } from "./pause.ts";

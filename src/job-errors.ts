@@ -25,6 +25,33 @@ export class SnoozeError extends HathiError {
   }
 }
 
+/** Throw it from a task that was told to slow down (a 429): its key, its task or a limit is held back until then, and no attempt is used. */
+export class RateLimitError extends HathiError {
+  readonly code = "RATE_LIMIT";
+  readonly retryAfterMs: number;
+  /** The limit to hold back, if one was named. */
+  readonly limit: string | undefined;
+
+  /** `retryAfter`: milliseconds, a string such as `"30s"`, or the moment itself. `limit`: the name of a shared limit of the task to hold back. */
+  constructor(options: { readonly retryAfter: number | string | Date; readonly limit?: string }, message?: string) {
+    const { retryAfter, limit } = options ?? {};
+    const ms =
+      typeof retryAfter === "string"
+        ? parseSpan(retryAfter)
+        : retryAfter instanceof Date
+          ? Math.max(0, retryAfter.getTime() - Date.now())
+          : retryAfter;
+    if (typeof ms !== "number" || !Number.isFinite(ms) || ms < 0) {
+      throw new JobSpecError(
+        `RateLimitError takes { retryAfter } as milliseconds, a string such as "30s", or a date; got ${inspect(retryAfter, { depth: 0 })}.`,
+      );
+    }
+    super(message ?? `Held back for ${formatSpan(ms)}`);
+    this.retryAfterMs = ms;
+    this.limit = limit;
+  }
+}
+
 /** Throw it from a task when trying again is pointless: the job fails permanently, whatever attempts are left. */
 export class UnrecoverableError extends HathiError {
   readonly code = "UNRECOVERABLE";
@@ -73,16 +100,16 @@ export class ShutdownAbortError extends HathiError {
   }
 }
 
-type Thrown = SnoozeError | UnrecoverableError | CancelJobError;
+type Thrown = SnoozeError | RateLimitError | UnrecoverableError | CancelJobError;
 
 /** What a task decided by throwing it, if it did. Another copy of this library may have made the error, so its code counts. */
 export function decisionIn(error: Error): Thrown | undefined {
-  if (error instanceof SnoozeError || error instanceof UnrecoverableError || error instanceof CancelJobError) {
-    return error;
-  }
+  const classes = [SnoozeError, RateLimitError, UnrecoverableError, CancelJobError];
+  if (classes.some((one) => error instanceof one)) return error as Thrown;
   const { code, name } = error as Partial<Thrown>;
   const isOurs =
     (code === "SNOOZE" && name === "SnoozeError") ||
+    (code === "RATE_LIMIT" && name === "RateLimitError") ||
     (code === "UNRECOVERABLE" && name === "UnrecoverableError") ||
     (code === "CANCEL_JOB" && name === "CancelJobError");
   return isOurs ? (error as Thrown) : undefined;

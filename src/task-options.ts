@@ -9,6 +9,16 @@ import {
   readHistoryLevel,
   readRetention,
 } from "./kept-history.ts";
+import {
+  type ConcurrencyLimit,
+  type Fairness,
+  type LimitDefinition,
+  type RateLimit,
+  readConcurrency,
+  readFairness,
+  readLimitNames,
+  readRateLimit,
+} from "./limit-options.ts";
 import { suggestion } from "./util/nearest.ts";
 import { parseSpan } from "./util/time-span.ts";
 
@@ -53,6 +63,14 @@ export interface TaskRunOptions {
   readonly transactional?: boolean;
   /** How long the server lets a transaction that completes a job stay open; 5 minutes, if left out. */
   readonly transactionTimeout?: Duration;
+  /** How many of its jobs may run at once in all processes, as a whole or per key: `5`, `{ limit: 2, key: "tenantId" }`, or several. */
+  readonly concurrency?: number | ConcurrencyLimit | readonly ConcurrencyLimit[];
+  /** How many of its jobs may start in a length of time, as a whole or per key. Jobs beyond it wait. */
+  readonly rateLimit?: RateLimit | readonly RateLimit[];
+  /** Part of the payload, such as `"tenantId"`: its values take turns, without a limit. */
+  readonly fair?: Fairness;
+  /** Limits that it shares with other tasks: names from the option `limits`. */
+  readonly limits?: readonly string[];
   /** How often a job is tried; for jobs that are added with the definition. */
   readonly maxAttempts?: number;
   /** For jobs that are added with the definition. */
@@ -71,6 +89,10 @@ export interface TaskRunSettings
   readonly replaceStuckSlots?: number;
   readonly transactionTimeout?: number;
   readonly retention?: Partial<Retention>;
+  readonly concurrency?: readonly LimitDefinition[];
+  readonly rateLimit?: readonly LimitDefinition[];
+  readonly fair?: readonly LimitDefinition[];
+  readonly limits?: readonly string[];
   /** In days. */
   readonly resultRetention?: number;
 }
@@ -104,6 +126,10 @@ const readers: { readonly [Key in keyof Required<TaskRunOptions>]: Reader } = {
   resultRetention: readDays,
   transactional: readBoolean,
   transactionTimeout: (value, name) => readDuration(value, name, 1),
+  concurrency: readConcurrency,
+  rateLimit: readRateLimit,
+  fair: readFairness,
+  limits: readLimitNames,
   maxAttempts: (value, name) => readInteger(value, name, 1, 32_767),
   priority: (value, name) => readInteger(value, name, -32_768, 32_767),
   queueName: readName,

@@ -14,6 +14,7 @@ const features = [
   "worker",
   "control",
   "history",
+  "limits",
   "cron",
   "recovery",
   "admin",

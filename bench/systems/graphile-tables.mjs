@@ -22,9 +22,10 @@ function queueOf({ queues = 0 }) {
 }
 
 /** SQL for the payload of job `i`, as a fill plan wants it. */
-export function payloadOf({ payloadBytes, sleeps }) {
+export function payloadOf({ payloadBytes, sleeps, keys }) {
   if (payloadBytes) return `json_build_object('text', repeat('x', ${payloadBytes}))`;
   if (sleeps) return `json_build_object('ms', (array[${sleeps}])[1 + i % ${sleeps.length}])`;
+  if (keys) return `json_build_object('i', i, 'k', i % ${keys})`;
   return "json_build_object('i', i)";
 }
 

@@ -16,9 +16,9 @@ export const pgBoss = {
   async fill(place, plan) {
     const { count, task = "job", tasks = 1, isDead = false } = plan;
     await place.query(
-      `insert into pgboss.job (name, data, priority, start_after, state, retry_delay, policy)
+      `insert into pgboss.job (name, data, priority, start_after, state, retry_delay, policy, group_id)
        select ${tasks > 1 ? `'${task}_' || i % ${tasks}` : `'${task}'`}, ${payloadOf(plan)}, -(${priorityOf(plan)}), ${runAtOf(plan)},
-         '${isDead ? "failed" : "created"}', 600, 'standard'
+         '${isDead ? "failed" : "created"}', 600, 'standard', ${plan.keys ? `(i % ${plan.keys})::text` : "null"}
        from generate_series(0, ${count - 1}) as i`,
     );
   },

@@ -10,6 +10,7 @@ const guideGroups = [
       page("Control of a job", "/control"),
       page("Pausing", "/pausing"),
       page("Effects exactly once", "/exactly-once"),
+      page("Limits and fairness", "/limits"),
       page("Scheduling", "/scheduling"),
       page("Cron and time zones", "/cron-and-time-zones"),
       page("Batch jobs", "/batch-jobs"),

@@ -20,6 +20,7 @@ const sections = [
   ["", { methods: ["scanJobs", "getJobFigures", "getJobTrends"] }],
   ["## Change jobs", { methods: ["removeJob", "rescheduleJobs", "retryJobs", "completeJobs", "permanentlyFailJobs"] }],
   ["", { methods: ["cancelJobs", "changeMatchingJobs", "pause", "resume", "listPauses"] }],
+  ["", { methods: ["setLimit", "clearLimit", "listLimits"] }],
   [
     "## Write down what is done by hand",
     { methods: ["beginAction", "reportAction", "stopAction", "getAction", "listActions", "deleteActions"] },

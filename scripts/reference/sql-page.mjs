@@ -84,6 +84,17 @@ select graphile_worker.pause_work('queue', 'account:17', reason => 'import is ru
 select graphile_worker.resume_work('queue', 'account:17');
 \`\`\``,
   list_pauses: `What is paused now, oldest first.`,
+  set_limit: `Changes a limit of a task or a shared limit, for all workers and until it is cleared; with \`key\`, the limit of one key. A task that has no such
+limit gets one. See [limits and fairness](../limits.md).
+
+\`\`\`sql
+select graphile_worker.set_limit('sync', places => 5);
+\`\`\``,
+  clear_limit: `Takes back what \`set_limit\` changed; false if there was nothing.
+
+\`\`\`sql
+select graphile_worker.clear_limit('sync');
+\`\`\``,
   worker_heartbeat: `A heartbeat of a worker: registers it, or renews its registration. Workers call this themselves.`,
   worker_deregister: `Removes a worker's registration. Workers call this themselves when they stop.`,
   list_stale_workers: `Workers with [crash recovery](../crash-recovery.md) whose last heartbeat is older than this.`,

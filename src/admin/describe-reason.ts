@@ -46,6 +46,8 @@ export function describeReason(id: string, reason: Reason, now: Date): string {
       const flag = pause.kind === "all" ? "--all" : `--${pause.kind} ${pause.name}`;
       return `Paused: ${nameOfPaused(pause)}, by ${pause.pausedBy ?? "an unknown role"} at ${pause.pausedAt.toISOString()} (${ago(pause.pausedAt)})${until}.${why} To resume: hathi resume ${flag}`;
     }
+    case "limited":
+      return describeLimit(reason, now);
     case "queue-held": {
       const holder = reason.job ? `job ${reason.job.id} (${reason.job.task})` : "no job that is still there";
       return `Its queue '${reason.queue}' is held by ${holder}, locked by ${reason.by} since ${reason.since.toISOString()} (${ago(reason.since)}). ${describeOwner(reason.owner, ago)}`;
@@ -81,6 +83,30 @@ export function describeReason(id: string, reason: Reason, now: Date): string {
       return `Nothing stands in its way: it has been due since ${reason.since.toISOString()} (${ago(reason.since)}), and the next free worker that has its task takes it.`;
     default:
       return unreachable(reason);
+  }
+}
+
+function describeLimit(reason: Extract<Reason, { kind: "limited" }>, now: Date): string {
+  const { limit, key, places, periodMs, taken, holders, ahead, releaseAt } = reason;
+  const name = `the limit '${limit}'${key === null ? "" : ` of key '${key}'`}`;
+  const line =
+    ahead === 0
+      ? "It is next in line"
+      : `${ahead > 10_000 ? "More than 10,000 due jobs" : count(ahead, "due job")} of this limit ${ahead === 1 ? "is" : "are"} ahead of it`;
+  const release = releaseAt
+    ? ` at ${releaseAt.toISOString()}, in ${formatSpan(releaseAt.getTime() - now.getTime())}`
+    : " soon";
+  switch (reason.by) {
+    case "hold":
+      return `A task holds back ${name}: it is released${release}.${reason.reason === null ? "" : ` Reason: ${reason.reason}.`}`;
+    case "rate":
+      return `It waits for ${name}: ${places} starts in ${formatSpan(periodMs ?? 0)}. The next one is admitted${release}. ${line}.`;
+    case "concurrency": {
+      const who = holders.map((holder) => `job ${holder.id} (${holder.task}) in ${holder.by ?? "an unknown worker"}`);
+      return `It waits for ${name}: ${taken} of ${places} places are taken${who.length > 0 ? `, by ${who.join(", ")}` : ""}. ${line}.`;
+    }
+    default:
+      return unreachable(reason.by);
   }
 }
 

@@ -15,6 +15,14 @@ import {
   readServerFacts,
   readTableHealth,
 } from "../db/statements/diagnose.ts";
+import {
+  findLimitStrangers,
+  hasLimits,
+  type LimitIndexRow,
+  listLimitBuilds,
+  listLimitIndexes,
+  listLimits,
+} from "../db/statements/limits.ts";
 import { toError } from "../errors.ts";
 import { describePause } from "../pause.ts";
 import { wallMs } from "../util/timers.ts";
@@ -142,6 +150,27 @@ const checks: Record<string, Check> = {
         (ignored ? " Workers of Graphile Worker obey pauses of queues only." : ""),
     );
   },
+  limits: async (db) => {
+    const [table] = await db.run(hasLimits, { schema: db.schema });
+    const limits = table?.has ? await db.run(listLimits, {}) : [];
+    if (limits.length === 0) return ok("No task has limits.");
+    const missing = (await db.run(listLimitIndexes, {})).filter(({ is_valid }) => !is_valid);
+    const [strangers] = await db.run(findLimitStrangers, {});
+    const troubles = [
+      ...(missing.length > 0
+        ? [
+            `${count(missing.length)} indexes for limits are missing (${await describeBuilds(db, missing)}); until they are built, claims of these tasks are slower.`,
+          ]
+        : []),
+      ...(strangers && (strangers.jobs > 0 || strangers.listeners > 0)
+        ? [
+            `Workers of Graphile Worker run beside these limits (${count(strangers.jobs)} jobs of limited tasks are locked by them): their jobs are counted, but they obey no limit.`,
+          ]
+        : []),
+    ];
+    const names = [...new Set(limits.map(({ name }) => `'${name}'`))].join(", ");
+    return troubles.length > 0 ? warning(troubles.join(" ")) : ok(`Limits: ${names}. Their indexes are built.`);
+  },
   overruns: async (db) => {
     const overruns = await db.run(listOverruns, { jobId: null, workerId: null });
     if (overruns.length === 0) return ok("No task runs on after its timeout.");
@@ -192,6 +221,17 @@ export async function examineHealth(db: Database): Promise<CheckUp[]> {
     if (result.status === "problem" && result.message.endsWith(notInstalled)) break;
   }
   return results;
+}
+
+/** How far the build of each index is. */
+async function describeBuilds(db: Database, missing: readonly LimitIndexRow[]): Promise<string> {
+  const builds = await db.run(listLimitBuilds, {});
+  return missing
+    .map(({ name, task }) => {
+      const build = builds.find((each) => each.name === name);
+      return `${name} of task '${task}'${build ? `: ${build.phase}, ${build.percent} %` : ""}`;
+    })
+    .join("; ");
 }
 
 function ok(message: string): Omit<CheckUp, "name"> {

@@ -13,6 +13,7 @@ import { checkJobId, type JobId } from "../job-checks.ts";
 import type { Pause } from "../pause.ts";
 import { describeReason } from "./describe-reason.ts";
 import type { ExplainedReason, OwnerLife, Reason } from "./job-reason.ts";
+import { findLimitReasons } from "./limit-reasons.ts";
 import { findRegisteredWorkers, type KnownWorker, tasksOf, whereIs } from "./list-workers.ts";
 import { readPauses } from "./read-pauses.ts";
 
@@ -94,6 +95,7 @@ async function findReasons(db: Database, job: JobSituationRow, silenceMs: number
   if (job.state === "dead") reasons.push({ kind: "exhausted", attempts, maxAttempts, lastError });
   if (job.run_at > job.now) reasons.push({ kind: "scheduled", runAt: job.run_at, attempts, lastError });
   reasons.push(...(await findPauseReasons(db, job, workers)));
+  if (job.state === "waiting") reasons.push(...(await findLimitReasons(db, job.id)));
   reasons.push(...(await findQueueReasons(db, job, workers)));
   reasons.push(...(await findWorkerReasons(db, job, workers)));
   const flags = Object.keys(job.flags ?? {});

@@ -46,6 +46,26 @@ export type Reason =
   | { readonly kind: "scheduled"; readonly runAt: Date; readonly attempts: number; readonly lastError: string | null }
   /** Its task, its queue, everything, or every live worker is paused. */
   | { readonly kind: "paused"; readonly pause: Pause }
+  /** A limit has no place or token for it now, or is held back. */
+  | {
+      readonly kind: "limited";
+      /** Of the task, or of the shared limit. */
+      readonly limit: string;
+      readonly by: "concurrency" | "rate" | "hold";
+      /** The value in its payload that the limit goes by; null for a limit on everything. */
+      readonly key: string | null;
+      /** How many jobs may run, or start in a period. */
+      readonly places: number | null;
+      readonly periodMs: number | null;
+      readonly taken: number | null;
+      /** Some of those that run. */
+      readonly holders: readonly { readonly id: string; readonly task: string; readonly by: string | null }[];
+      /** Due jobs of the same limit that come first; counting stops at 10,001. */
+      readonly ahead: number;
+      /** When the next token is due, or the hold ends. */
+      readonly releaseAt: Date | null;
+      readonly reason: string | null;
+    }
   /** Another job of its queue is running, or a dead worker holds the queue. */
   | {
       readonly kind: "queue-held";

@@ -8,6 +8,7 @@ import {
   readHistoryLevel,
   readRetention,
 } from "../kept-history.ts";
+import { type LimitDefinition, readSharedLimits, type SharedLimit } from "../limit-options.ts";
 import { readTaskOptions, type TaskRunOptions, type TaskRunSettings } from "../task-options.ts";
 import { parseSpan } from "../util/time-span.ts";
 import { type Given, type Kind, type OptionTable, type Resolved, readOptions } from "./option.ts";
@@ -136,6 +137,12 @@ export const taskOptionsByName: Kind<{ [task: string]: TaskRunOptions }, { reado
       );
     },
   };
+
+/** Shared limits by name. */
+export const sharedLimits: Kind<
+  { [limit: string]: SharedLimit },
+  { readonly [limit: string]: readonly LimitDefinition[] }
+> = { type: "{ [limit: string]: SharedLimit }", read: readSharedLimits };
 
 export const aHistoryLevel: Kind<HistoryLevel> = { type: '"off" | "outcomes" | "full"', read: readHistoryLevel };
 

@@ -30,6 +30,7 @@ import {
   aText,
   aTimeZone,
   extensions,
+  sharedLimits,
   taskOptionsByName,
   texts,
 } from "./kinds.ts";
@@ -94,6 +95,8 @@ export const extraTable = {
   context: option(anObject<GraphileWorker.Context>("GraphileWorker.Context")),
   /** How the jobs of tasks run, by the tasks' names: `timeout`, `abortGrace`, `backoff` and more. Stronger than what tasks say themselves. */
   taskOptions: option(taskOptionsByName),
+  /** Limits that several tasks share, by name: `{ stripe: { concurrency: 10 } }`. A task names those it obeys in its option `limits`. */
+  limits: option(sharedLimits),
   /** What is kept of finished jobs: nothing, how each attempt ended, or payloads, too. A task's own option is stronger. */
   history: option(aHistoryLevel, { default: defaultHistory }),
   /** How long history is kept: `{ completed: "1d", failed: "14d" }`. */

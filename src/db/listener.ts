@@ -40,7 +40,7 @@ export interface ListenerOptions extends ListenOn {
 
 const testChannel = "hathi:test";
 export const fleetChannel = "hathi:fleet";
-const workerChannels = ["jobs:insert", "worker:migrate", "hathi:pauses", "hathi:cancel", fleetChannel];
+const workerChannels = ["jobs:insert", "worker:migrate", "hathi:pauses", "hathi:cancel", "hathi:limits", fleetChannel];
 const maxRestMs = 5_000;
 /** By then a starting worker has a connection to spare for the test, and need not open one for it. */
 const testAfterMs = 100;

@@ -9,6 +9,8 @@ import { ProgressRecorder } from "../history/progress-recorder.ts";
 import { HistoryTender } from "../history/tender.ts";
 import type { Meter } from "../hooks/meter.ts";
 import type { AddAnyJobFunction, AddAnyJobsFunction } from "../job.ts";
+import { type CollectedLimits, collectLimits } from "../limits/collect-limits.ts";
+import { LimitTender } from "../limits/limit-tender.ts";
 import type { Task, TaskList } from "../task.ts";
 import { Pool } from "../worker/pool.ts";
 import { makeJobHelpers } from "../worker/run/helpers.ts";
@@ -70,6 +72,10 @@ export function startPool(options: StartPoolOptions): Pool {
   const keepRules = makeKeepRules(settings, tasks, taskOptions);
   const progress = new ProgressRecorder({ database, emit, logger, poolId: workerId });
   warnOfFewConnections(options, taskOptions);
+  const limitDeclaration = (): CollectedLimits => collectLimits(tasks, taskOptions, settings.limits);
+  limitDeclaration(); // what cannot work is an error now
+  // On a client that is not ours alone, indexes are left to others.
+  const limitTender = pgPool && new LimitTender({ database, logger });
   lifecycle.observe("workerInit", { schema: settings.schema, concurrency: options.concurrency, withPgClient });
   const pool: Pool = new Pool({
     database,
@@ -96,6 +102,8 @@ export function startPool(options: StartPoolOptions): Pool {
     ),
     taskOptions,
     keepRules,
+    limitDeclaration,
+    onLimited: () => limitTender?.start(),
     interceptors: poolInterceptors(lifecycle, workerId, withPgClient),
     forbiddenFlags: resolveFlags(options.forbiddenFlags),
     mayHoldAhead: typeof options.forbiddenFlags !== "function",
@@ -114,7 +122,7 @@ export function startPool(options: StartPoolOptions): Pool {
   if (pgPool) {
     const tender = new HistoryTender({ database, logger, days: () => daysKept(keepRules, tasks) });
     tender.start();
-    void pool.promise.catch(() => undefined).then(() => tender.stop());
+    void pool.promise.catch(() => undefined).then(() => Promise.all([tender.stop(), limitTender?.stop()]));
   }
   return pool;
 }

@@ -17,6 +17,7 @@ import { type HistoryReader, makeHistoryReader } from "../history/history-reader
 import { JobWatch } from "../history/job-watch.ts";
 import type { AddAnyJobFunction, AddAnyJobsFunction } from "../job.ts";
 import type { JobId } from "../job-checks.ts";
+import { type LimitAdmin, makeLimitAdmin } from "../limits/limit-admin.ts";
 import type { EnhancedWithPgClient, Helpers, PromiseOrDirect } from "../task.ts";
 import { InFlight } from "../util/in-flight.ts";
 import { compileSharedOptions } from "./compile.ts";
@@ -53,6 +54,7 @@ export interface QueueUtils
     JobWaiter,
     PauseAdmin,
     ActionLog,
+    LimitAdmin,
     WorkerSweeper {
   /** One job with its payload and its attempts, wherever it is: waiting, running, or finished and kept in history. Null if nothing is known. */
   getJob(id: JobId): Promise<FoundJob | null>;
@@ -126,6 +128,7 @@ export async function makeWorkerUtils(
     getJob: makeFindJob(database, (id) => getJob(database, id), history),
     ...makePauseAdmin(database, settings),
     ...makeActionLog(database),
+    ...makeLimitAdmin(database),
     ...makeWorkerSweeper(compiled, database),
     addJob,
     addJobs: adds.track(adders.addJobs) as AddAnyJobsFunction,

@@ -17,6 +17,7 @@ import { runInTransaction } from "./run/transactional.ts";
 import { HandOver } from "./settle/hand-over.ts";
 import { LockKeeper } from "./settle/lock-keeper.ts";
 import { Outage } from "./settle/outage.ts";
+import { PlaceWatch } from "./settle/place-watch.ts";
 import { Strays } from "./settle/strays.ts";
 import { WriteBack } from "./settle/write-back.ts";
 
@@ -45,6 +46,7 @@ export class Flow {
   /** Only if its options ask for it. */
   readonly localQueue: LocalQueueView | undefined;
   readonly handOver: HandOver | undefined;
+  readonly places: PlaceWatch;
   readonly pauses: PauseGate;
   readonly keeper: LockKeeper;
   readonly overruns: Overruns;
@@ -59,6 +61,8 @@ export class Flow {
     this.localQueue = settings.localQueue.size > 0 ? new LocalQueueView(settings.localQueue, emit) : undefined;
     // On a client that is not ours alone, the fewer statements the better.
     this.handOver = options.ownsTransactions ? new HandOver(database, settings.useNodeTime) : undefined;
+
+    this.places = new PlaceWatch(database, settings.useNodeTime);
 
     const strays = new Strays({ database, poolId: () => identity.id, held: () => this.#held() });
     const outage = new Outage(options.outages, logger, (error) => strays.suspect(error), options.mayBeIdle);
@@ -76,12 +80,14 @@ export class Flow {
         if (!this.writeBack.fatal) this.dispatcher.goOn();
       },
       onSettled: (outcome) => {
+        this.intake.placeFreed(outcome.job.task_id);
         const dueMs = dueAgainMs(outcome);
         if (dueMs !== undefined) this.intake.expect(dueMs);
         this.intake.wake();
       },
       onReturned: (jobs) => {
         if (jobs.length > 0) this.localQueue?.returned(jobs);
+        for (const { task_id } of jobs) this.intake.placeFreed(task_id);
         this.intake.startOver();
       },
       onReleased: (queueId) => {
@@ -124,6 +130,7 @@ export class Flow {
       workerNames,
       dispatcher: this.dispatcher,
       handOver: this.handOver,
+      places: this.places,
       writeBack: this.writeBack,
       cancels: this.cancels,
     });

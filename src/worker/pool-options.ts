@@ -7,6 +7,7 @@ import type { KeepRules } from "../kept-history.ts";
 import type { Logger } from "../logger.ts";
 import type { Task, TaskList } from "../task.ts";
 import type { TaskRunSettings } from "../task-options.ts";
+import type { LimitDeclaration } from "./claim/limited-claims.ts";
 import type { Lifeline } from "./lifeline.ts";
 import type { PoolHooks, PoolInterceptors } from "./pool-hooks.ts";
 import type { MakeHelpers } from "./run/helpers.ts";
@@ -43,6 +44,10 @@ export interface PoolOptions {
   readonly hooks: PoolHooks;
   /** How jobs of a task run, if anything was said about it. */
   readonly taskOptions: (name: string, task: Task) => TaskRunSettings | undefined;
+  /** The limits that this process's code defines. */
+  readonly limitDeclaration: () => LimitDeclaration;
+  /** Tasks of this pool have limits, or other tasks than before. */
+  readonly onLimited: () => void;
   /** What is kept of jobs that have ended. */
   readonly keepRules: KeepRules;
   readonly interceptors?: PoolInterceptors | undefined;

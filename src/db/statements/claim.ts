@@ -55,6 +55,8 @@ export interface ClaimResultRow {
   readonly queues_ms: number;
   /** JSON text of `PauseReport`; null if nothing is paused. */
   readonly pauses: string | null;
+  /** JSON text of `LimitReport`; null if none of the tasks is limited. */
+  readonly limits: string | null;
 }
 
 const claim = {
@@ -75,16 +77,32 @@ const claim = {
     params.workerNames ?? [],
   ],
 };
-// In a schema without pauses, two questions to an empty table are all that is added to the claim.
-const columns = `jobs, due_in_ms, marks, tasks_ms, queues_ms,
-      case when exists (select from graphile_worker._hathi_pauses)
-        then graphile_worker._hathi_report_pauses($13::text[], $7::timestamptz)
+/** What is paused, as a column of a claim. In a schema without pauses, it asks an empty table and no more. */
+export function columnsOfPauses(names: string, clock: string): string {
+  return `case when exists (select from graphile_worker._hathi_pauses)
+        then graphile_worker._hathi_report_pauses(${names}::text[], ${clock}::timestamptz)
       end as pauses`;
+}
+
+/** Of a pool's tasks, those that are not paused. */
+export function unpausedTasks(names: string, taskIds: string, clock: string): string {
+  return `case when exists (select from graphile_worker._hathi_pauses)
+        then graphile_worker._hathi_unpaused_tasks(${names}::text[], ${taskIds}::integer[], ${clock}::timestamptz)
+        else ${taskIds}::integer[]
+      end`;
+}
+
+const columns = `jobs, due_in_ms, marks, tasks_ms, queues_ms,
+      ${columnsOfPauses("$13", "$7")},
+      case when exists (select from graphile_worker._hathi_limited_tasks)
+        then graphile_worker._hathi_report_limits($2::integer[])
+      end as limits`;
+// Limited tasks have a claim of their own. Whether a task is limited is asked here, whatever the pool knows.
 const claimed = `graphile_worker._hathi_claim_jobs(
       $1::text,
-      case when exists (select from graphile_worker._hathi_pauses)
-        then graphile_worker._hathi_unpaused_tasks($13::text[], $2::integer[], $7::timestamptz)
-        else $2::integer[]
+      case when exists (select from graphile_worker._hathi_limited_tasks)
+        then graphile_worker._hathi_unlimited_tasks(${unpausedTasks("$13", "$2", "$7")})
+        else ${unpausedTasks("$13", "$2", "$7")}
       end, $3::integer, $4::integer, $5::text[], $6::text[], $7::timestamptz,
       $8::smallint[], $9::timestamptz[], $10::bigint[], $11::boolean, $12::boolean
     )`;
@@ -127,11 +145,12 @@ const announcing = {
   ...claim,
   values: (params: AnnouncingParams) => [...claim.values(params), params.news, params.always],
 };
-// While something is paused, a scan says nothing about what others would find.
+// While something is paused or limited, a scan says nothing about what others would find.
 const announced = `(select count(*)::integer from graphile_worker._private_tasks where id = any ($2::integer[])) as known_tasks,
       case when $15::boolean or taken.jobs >= $3::integer then pg_notify('hathi:fleet', $14::text
         || ',"full":' || (taken.jobs >= $3::integer)::text
-        || ',"all":' || (coalesce(due_in_ms, 1::double precision) > 0::double precision and not exists (select from graphile_worker._hathi_pauses))::text
+        || ',"all":' || (coalesce(due_in_ms, 1::double precision) > 0::double precision and not exists (select from graphile_worker._hathi_pauses)
+          and not exists (select from graphile_worker._hathi_limited_tasks))::text
         || ',"due":' || coalesce(due_in_ms::text, 'null') || '}')
       end`;
 const counted =

@@ -17,10 +17,12 @@ import { Pulse } from "../../util/pulse.ts";
 import { staggeredShare } from "../../util/stagger.ts";
 import { monotonicMs } from "../../util/timers.ts";
 import type { Lifeline } from "../lifeline.ts";
+import type { JobStart } from "../run/timed-starts.ts";
 import type { Outage } from "../settle/outage.ts";
 import type { Strays } from "../settle/strays.ts";
 import type { Announcement, Fleet } from "./fleet.ts";
 import type { TaskIds } from "./known-tasks.ts";
+import type { LimitedClaims } from "./limited-claims.ts";
 import { Marks } from "./marks.ts";
 import { readClaim } from "./read-claim.ts";
 import { ScanBudget } from "./scan-budget.ts";
@@ -29,8 +31,27 @@ import { ScanBudget } from "./scan-budget.ts";
 export interface Room {
   /** How many jobs would find a place. */
   readonly jobs: number;
+  /** How many of them would start at once. */
+  readonly idle: number;
   /** How many of those may be of one named queue. */
   readonly perQueue: number;
+}
+
+/** Who claims, and for what. */
+export interface Claimant {
+  readonly poolId: string;
+  readonly workerNames: readonly string[];
+  readonly taskIds: readonly number[];
+  readonly forbidden: readonly string[] | null;
+  readonly accepted: readonly string[] | null;
+  readonly clock: Date | null;
+}
+
+/** How a plain claim scans, and what it tells other processes. */
+interface Scan {
+  readonly marks: readonly Mark[];
+  readonly withQueues: boolean;
+  readonly announcement: Announcement | null;
 }
 
 export interface ClaimerOptions {
@@ -54,12 +75,19 @@ export interface ClaimerOptions {
   readonly pollInterval: () => number;
   readonly outage: Outage;
   readonly strays: Strays;
+  readonly limits: LimitedClaims;
   readonly lifeline?: Lifeline | undefined;
   readonly onClaiming: () => void;
   /** Called with what is paused, before the jobs. */
   readonly onPauses: (pauses: string | null, askedAt: number) => void;
   /** Called with the jobs, in the order they should start, and their size in bytes. */
-  readonly onClaimed: (jobs: readonly Job[], wanted: number, bytes: number, unread: ReadonlySet<Job>) => void;
+  readonly onClaimed: (
+    jobs: readonly Job[],
+    wanted: number,
+    bytes: number,
+    unread: ReadonlySet<Job>,
+    starts?: ReadonlyMap<string, JobStart>,
+  ) => void;
   /** Called for every response, before the jobs. */
   readonly onAnswer: (jobs: readonly Job[], wanted: number, durationMs: number) => void;
   readonly onError: (error: unknown) => void;
@@ -79,6 +107,7 @@ const quietRestMs = 15;
 /** A run that ends when the work is done does not wait indefinitely for a database, or for others to let go. */
 const maxErrorsWhenOnce = 8;
 const maxContendedWhenOnce = 10;
+const maxLimitRestMs = 1_000;
 /** Conflicts between transactions that are retried before they count as trouble. */
 const maxQuietConflicts = 10;
 /** Node's timers fire at once when asked for more. */
@@ -116,6 +145,8 @@ export class Claimer {
   /** A claim from the marks may have passed over jobs behind them, and one without queues over theirs. */
   #owesFullScan = false;
   #owesQueueScan = false;
+  /** Tasks with limits and tasks without take turns. */
+  #turn = 0;
 
   constructor(options: ClaimerOptions) {
     this.#options = options;
@@ -129,6 +160,13 @@ export class Claimer {
   /** There may be jobs now. */
   nudge(): void {
     this.#isHungry = true;
+    this.#options.limits.nudge();
+    this.#pulse.nudge();
+  }
+
+  /** A place in a limit may be free, or limits have changed. */
+  nudgeLimited(): void {
+    this.#options.limits.freed();
     this.#pulse.nudge();
   }
 
@@ -140,7 +178,7 @@ export class Claimer {
 
   /** There may be room now. */
   wake(): void {
-    if (this.#isHungry || this.#isOnce) this.#pulse.nudge();
+    if (this.#isHungry || this.#isOnce || this.#options.limits.isHungry) this.#pulse.nudge();
   }
 
   /** A job will be due then. */
@@ -162,13 +200,13 @@ export class Claimer {
 
   /** Claims until aborted. */
   async run(signal: AbortSignal): Promise<void> {
-    const { room, strays, pollInterval } = this.#options;
+    const { room, strays, pollInterval, limits } = this.#options;
     while (!signal.aborted) {
       const now = monotonicMs();
       this.#turnedAt = now;
       this.#isTimed = now >= this.#nextScanAt;
       if (this.#isTimed) this.#isHungry = true;
-      const free = this.#isHungry ? room() : null;
+      const free = this.#isHungry || now >= limits.scanAt ? room() : null;
       if (now >= strays.searchAt) await this.#searchStrays();
       else if (free) await this.#claim(free);
       else await this.#rest(Math.min(this.#nextAt - now, pollInterval()), signal);
@@ -176,7 +214,9 @@ export class Claimer {
   }
 
   get #nextAt(): number {
-    return Math.min(this.#isHungry ? Infinity : this.#nextScanAt, this.#options.strays.searchAt);
+    const { strays, limits } = this.#options;
+    const limitedAt = limits.scanAt > monotonicMs() ? limits.scanAt : Infinity;
+    return Math.min(this.#isHungry ? Infinity : this.#nextScanAt, limitedAt, strays.searchAt);
   }
 
   get #nextScanAt(): number {
@@ -189,15 +229,18 @@ export class Claimer {
     while (!signal.aborted) {
       this.#turnedAt = monotonicMs();
       if (this.#turnedAt >= this.#options.strays.searchAt) await this.#searchStrays();
-      const room = this.#isHungry ? this.#options.room() : null;
+      const isDue = this.#isHungry || monotonicMs() >= this.#options.limits.scanAt;
+      const room = isDue ? this.#options.room() : null;
       if (room) {
         await this.#claim(room);
         if (this.#errors > maxErrorsWhenOnce || (this.#errors > 0 && !willPass(this.#error))) throw this.#error;
       } else if (this.#mustScanAgain) {
         await this.#rest(this.#nextScanAt - monotonicMs(), signal);
         this.#isHungry = true;
+      } else if (this.#isAwaitingLimit) {
+        await this.#rest(this.#options.limits.scanAt - monotonicMs(), signal);
       } else if (isQuiet()) {
-        if (!this.#isHungry) return;
+        if (!isDue) return;
         await this.#pulse.wait(quietRestMs, signal);
       } else {
         await this.#rest(this.#options.pollInterval(), signal);
@@ -210,6 +253,12 @@ export class Claimer {
     if (this.#isHungry) return false;
     if (this.#errors > 0 || this.#owesFullScan || this.#owesQueueScan) return true;
     return this.#isContended && this.#contentions < maxContendedWhenOnce;
+  }
+
+  /** A run that is to end waits for a limit that admits a job soon. */
+  get #isAwaitingLimit(): boolean {
+    const ms = this.#options.limits.scanAt - monotonicMs();
+    return ms > 0 && ms <= maxLimitRestMs;
   }
 
   #rest(ms: number, signal: AbortSignal): Promise<void> {
@@ -227,8 +276,9 @@ export class Claimer {
   }
 
   async #claim(room: Room): Promise<void> {
-    const { useNodeTime, outage, lifeline, fleet } = this.#options;
+    const { useNodeTime, lifeline, fleet, limits } = this.#options;
     // What nudges us from here on happened after this scan began.
+    const isHungry = this.#isHungry;
     this.#isHungry = false;
     this.#options.onClaiming();
     try {
@@ -236,10 +286,12 @@ export class Claimer {
       this.#isTimed = false;
       const marks = this.#marksToStartAt();
       const withQueues = !this.#queueScans.isCostly || monotonicMs() >= this.#queueScans.dueAt;
-      const announcement = fleet.announce({ isTimed: isQuiet, seesAll: marks.length === 0 && withQueues });
+      const seesAll = marks.length === 0 && withQueues;
+      const announcement = isHungry && !limits.isUsed ? fleet.announce({ isTimed: isQuiet, seesAll }) : null;
       const { ids, nameById } = await this.#options.tasks(announcement !== null);
       const forbidden = await this.#options.forbiddenFlags();
       const poolId = this.#options.poolId();
+      await limits.declare(poolId);
       const who = {
         poolId,
         workerNames: this.#options.workerNames(),
@@ -249,6 +301,7 @@ export class Claimer {
         clock: useNodeTime ? new Date() : null,
       };
       if (lifeline?.hasSuspects) {
+        await limits.freeSuspects(ids);
         const adopted = await lifeline.adopt(who, nameById);
         this.#isHungry ||= adopted !== null;
         if (adopted) {
@@ -256,34 +309,71 @@ export class Claimer {
           return this.#options.onClaimed([job], 1, 0, new Set(isUnread ? [job] : []));
         }
       }
-      this.#describe(nameById, who);
-      const askedAt = monotonicMs();
-      const result = await this.#ask(
-        {
-          ...who,
-          wanted: room.jobs,
-          perQueue: room.perQueue,
-          marks,
-          withQueues,
-          relaxed: this.#options.relaxed,
-        },
-        announcement,
-      );
-      outage.well(this);
-      this.#errors = 0;
-      if (!result) return this.#waitForHeartbeat(lifeline);
-      const { jobs, bytes, unread } = readClaim(result.jobs, { poolId, nameById });
-      if (announcement) {
-        fleet.announced(announcement, jobs.length < room.jobs);
-        this.#options.onTasksChecked((result as AnnouncingRow).known_tasks === ids.length);
-      }
-      this.#learn(result, { wanted: room.jobs, claimed: jobs.length, isFullScan: marks.length === 0, withQueues });
-      this.#options.onPauses(result.pauses, askedAt);
-      this.#options.onAnswer(jobs, room.jobs, monotonicMs() - askedAt);
-      this.#options.onClaimed(jobs, room.jobs, bytes, unread);
+      const isPlainFirst = this.#turn++ % 2 === 0;
+      const claimPlain = async (free: Room): Promise<void> => {
+        if (!isHungry) return;
+        if (limits.hasAll(ids)) this.#scanned(Infinity);
+        else await this.#claimPlain(who, nameById, free, { marks, withQueues, announcement });
+      };
+      if (isPlainFirst) await claimPlain(room);
+      const rest = isPlainFirst ? this.#options.room() : room;
+      if (rest && monotonicMs() >= limits.scanAt) await this.#claimLimited(who, nameById, rest);
+      if (isPlainFirst) return;
+      const left = this.#options.room();
+      if (left) await claimPlain(left);
+      else this.#isHungry ||= isHungry;
     } catch (error) {
       this.#onError(error);
     }
+  }
+
+  async #claimPlain(who: Claimant, nameById: ReadonlyMap<number, string>, room: Room, scan: Scan): Promise<void> {
+    const { outage, lifeline, limits, fleet } = this.#options;
+    const { marks, withQueues, announcement } = scan;
+    this.#describe(nameById, who);
+    const askedAt = monotonicMs();
+    const result = await this.#ask(
+      {
+        ...who,
+        wanted: room.jobs,
+        perQueue: room.perQueue,
+        marks,
+        withQueues,
+        relaxed: this.#options.relaxed,
+      },
+      announcement,
+    );
+    outage.well(this);
+    this.#errors = 0;
+    if (!result) return this.#waitForHeartbeat(lifeline);
+    const { jobs, bytes, unread } = readClaim(result.jobs, { poolId: who.poolId, nameById });
+    if (announcement) {
+      fleet.announced(announcement, jobs.length < room.jobs);
+      this.#options.onTasksChecked((result as AnnouncingRow).known_tasks === who.taskIds.length);
+    }
+    this.#learn(result, { wanted: room.jobs, claimed: jobs.length, isFullScan: marks.length === 0, withQueues });
+    this.#options.onPauses(result.pauses, askedAt);
+    this.#options.onAnswer(jobs, room.jobs, monotonicMs() - askedAt);
+    this.#options.onClaimed(jobs, room.jobs, bytes, unread);
+    if (await limits.learn(result.limits, nameById, who.poolId)) this.#isHungry = true;
+  }
+
+  async #claimLimited(who: Claimant, nameById: ReadonlyMap<number, string>, room: Room): Promise<void> {
+    const { outage, lifeline, limits } = this.#options;
+    const askedAt = monotonicMs();
+    const result = await limits.claim(who, room, lifeline !== undefined);
+    outage.well(this);
+    this.#errors = 0;
+    if (!result) {
+      limits.defer(monotonicMs() + doubtMs);
+      return this.#waitForHeartbeat(lifeline);
+    }
+    const { jobs, bytes, unread } = readClaim(result.jobs, { poolId: who.poolId, nameById });
+    limits.answered(result, jobs.length, room);
+    this.#options.onPauses(result.pauses, askedAt);
+    this.#options.onAnswer(jobs, room.jobs, monotonicMs() - askedAt);
+    this.#options.onClaimed(jobs, room.jobs, bytes, unread, limits.starts(result, askedAt));
+    if (await limits.learn(result.limits, nameById, who.poolId)) this.#isHungry = true;
   }
 
   #describe(nameById: ReadonlyMap<number, string>, { forbidden, accepted }: ClaimFlags): void {
@@ -337,13 +427,20 @@ export class Claimer {
     const dueInMs = this.#isContended
       ? backoffMs(contendedBackoff, this.#contentions - 1)
       : (result.due_in_ms ?? Infinity);
-    this.#pollAt = now + this.#options.pollInterval();
-    this.#relyAt = Infinity;
-    this.#scanAt = Math.min(
-      now + dueInMs,
-      isFullScan ? Infinity : this.#fullScans.dueAt,
-      withQueues ? Infinity : this.#queueScans.dueAt,
+    this.#scanned(
+      Math.min(
+        now + dueInMs,
+        isFullScan ? Infinity : this.#fullScans.dueAt,
+        withQueues ? Infinity : this.#queueScans.dueAt,
+      ),
     );
+  }
+
+  /** The next scan is then, or at the next poll. */
+  #scanned(nextAt: number): void {
+    this.#pollAt = monotonicMs() + this.#options.pollInterval();
+    this.#relyAt = Infinity;
+    this.#scanAt = nextAt;
   }
 
   #onError(error: unknown): void {
@@ -359,6 +456,7 @@ export class Claimer {
     const backoff = backoffMs(isConflict ? contendedBackoff : errorBackoff, this.#errors);
     this.#scanAt = monotonicMs() + Math.min(pollInterval(), backoff);
     this.#pollAt = this.#scanAt;
+    this.#options.limits.defer(this.#scanAt);
     this.#errors++;
     this.#error = error;
   }

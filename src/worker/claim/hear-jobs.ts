@@ -28,6 +28,8 @@ export interface HearJobsOptions extends ListenOn {
   readonly onFleet: (payload: string | undefined) => void;
   /** Something was paused or resumed. */
   readonly onPauses: () => void;
+  /** Limits were changed, or a place in one was freed. */
+  readonly onLimits: (haveChanged: boolean) => void;
   /** Running jobs were cancelled; the payload may say which. */
   readonly onCancel: (payload: string | undefined) => void;
   /** Notifications do not arrive, and will not. */
@@ -78,6 +80,10 @@ export function hearJobs(options: HearJobsOptions): Listener {
 function hear({ channel, payload }: Notification, options: HearJobsOptions): void {
   if (channel === "hathi:cancel") {
     options.onCancel(payload);
+    return;
+  }
+  if (channel === "hathi:limits") {
+    options.onLimits(payload === "changed");
     return;
   }
   if (channel === "hathi:pauses") {

@@ -6,14 +6,17 @@ import type { PoolOptions } from "../pool-options.ts";
 import type { CancelWatch } from "../run/cancel-watch.ts";
 import type { Dispatcher } from "../run/dispatcher.ts";
 import type { Slot } from "../run/slot.ts";
+import type { JobStart } from "../run/timed-starts.ts";
 import type { HandOver } from "../settle/hand-over.ts";
 import type { Outage } from "../settle/outage.ts";
+import type { PlaceWatch } from "../settle/place-watch.ts";
 import type { Strays } from "../settle/strays.ts";
 import type { WriteBack } from "../settle/write-back.ts";
 import { Claimer, type Room } from "./claimer.ts";
 import { Fleet, readFleetNews } from "./fleet.ts";
 import { deafPollMs, hearJobs } from "./hear-jobs.ts";
 import { KnownTasks } from "./known-tasks.ts";
+import { LimitedClaims } from "./limited-claims.ts";
 import type { LocalQueueView } from "./local-queue.ts";
 import type { PauseGate } from "./pause-gate.ts";
 import { PayloadReader } from "./payload-reader.ts";
@@ -29,6 +32,7 @@ export interface IntakeOptions extends PoolOptions {
   readonly pauses: PauseGate;
   readonly dispatcher: Dispatcher;
   readonly handOver: HandOver | undefined;
+  readonly places: PlaceWatch;
   readonly writeBack: WriteBack;
   readonly cancels: CancelWatch | undefined;
 }
@@ -39,6 +43,7 @@ export class Intake {
   readonly #tasks: KnownTasks;
   readonly #fleet: Fleet;
   readonly #claimer: Claimer;
+  readonly #limits: LimitedClaims;
   readonly #reader: PayloadReader;
   readonly #listener: Listener | undefined;
   readonly #stop = new AbortController();
@@ -61,6 +66,13 @@ export class Intake {
       onReturn: (jobs) => options.writeBack.giveBack({ jobs, queueIds: [] }),
     });
     this.#fleet = this.#makeFleet();
+    this.#limits = new LimitedClaims({
+      database: options.database,
+      declaration: options.limitDeclaration,
+      relaxed: options.ownsTransactions,
+      pollInterval: () => this.#pollInterval,
+      onLimited: options.onLimited,
+    });
     this.#claimer = this.#makeClaimer();
     this.#listener = this.#makeListener();
   }
@@ -118,8 +130,16 @@ export class Intake {
     this.#claimer.expect(inMs);
   }
 
+  /** A job has ended; if its task is limited, it has freed a place. */
+  placeFreed(taskId: number): void {
+    if (!this.#limits.isLimited(taskId)) return;
+    this.#options.places.freed(taskId);
+    this.#claimer.nudgeLimited();
+  }
+
   refreshTasks(): void {
     this.#tasks.forget();
+    this.#limits.forget();
     this.#claimer.nudge();
   }
 
@@ -171,7 +191,7 @@ export class Intake {
     const room = localQueue?.isResting || writeBack.mustBeWaitedFor ? null : dispatcher.room();
     const reading = ownsTransactions ? this.#reader.load : this.#reader.jobs().length;
     if (!room || reading === 0) return room;
-    return room.jobs > reading ? { ...room, jobs: room.jobs - reading } : null;
+    return room.jobs > reading ? { ...room, jobs: room.jobs - reading, idle: room.idle - reading } : null;
   }
 
   #makeClaimer(): Claimer {
@@ -181,6 +201,7 @@ export class Intake {
       lifeline,
       outage,
       strays,
+      limits: this.#limits,
       poolId: () => workerPool.id,
       workerNames: () => this.#options.workerNames(),
       fleet: this.#fleet,
@@ -195,16 +216,17 @@ export class Intake {
       acceptedFlags: settings.acceptedFlags ?? null,
       useNodeTime: settings.useNodeTime,
       relaxed: this.#options.ownsTransactions,
-      pollInterval: () => (this.#isDeaf ? Math.min(deafPollMs, settings.pollInterval) : settings.pollInterval),
+      pollInterval: () => this.#pollInterval,
       onClaiming: () => {
         this.#returnsBefore = dispatcher.returns;
         localQueue?.polling();
         this.#forFreeSlots((worker) => emit("worker:getJob:start", { worker }));
       },
       onPauses: (pauses, askedAt) => this.#options.pauses.learn(pauses, askedAt),
-      onClaimed: (jobs, wanted, bytes, unread) => {
+      onClaimed: (jobs, wanted, bytes, unread, starts) => {
         this.#firstLook.resolve();
-        this.#handOn(jobs, wanted, bytes, unread);
+        if (starts) this.#options.places.claimed(jobs.length);
+        this.#handOn(jobs, wanted, bytes, unread, starts);
       },
       onAnswer: (jobs, wanted, durationMs) => {
         if (emit.heard("claim:complete")) emit("claim:complete", { workerPool, jobs, wanted, durationMs });
@@ -254,6 +276,10 @@ export class Intake {
       },
       onFleet: (payload) => this.#hearFleet(payload),
       onPauses: () => this.#options.pauses.ask(),
+      onLimits: (haveChanged) => {
+        if (haveChanged) this.#claimer.nudge();
+        this.#claimer.nudgeLimited();
+      },
       onCancel: (payload) => this.#options.cancels?.hear(payload),
       onDeaf: () => {
         this.#isDeaf = true;
@@ -263,7 +289,18 @@ export class Intake {
     });
   }
 
-  #handOn(jobs: readonly Job[], wanted: number, bytes: number, unread: ReadonlySet<Job>): void {
+  get #pollInterval(): number {
+    const { pollInterval } = this.#options.settings;
+    return this.#isDeaf ? Math.min(deafPollMs, pollInterval) : pollInterval;
+  }
+
+  #handOn(
+    jobs: readonly Job[],
+    wanted: number,
+    bytes: number,
+    unread: ReadonlySet<Job>,
+    starts?: ReadonlyMap<string, JobStart>,
+  ): void {
     const { emit, localQueue, handOver, dispatcher, writeBack } = this.#options;
     handOver?.claimed(jobs);
     localQueue?.claimed(jobs, wanted, () => this.#claimer.wake());
@@ -272,6 +309,7 @@ export class Intake {
       return;
     }
     const isEntering = this.#mayEnter(jobs);
+    if (starts && isEntering) dispatcher.expect(jobs, starts);
     this.#enter(unread.size > 0 && isEntering ? this.#reader.take(jobs, unread) : jobs, bytes);
     this.#options.cancels?.claimed(jobs);
     if (jobs.length < wanted && isEntering) this.#forFreeSlots((worker) => emit("worker:getJob:empty", { worker }));

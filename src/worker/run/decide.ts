@@ -24,6 +24,21 @@ export function decide(run: JobRun, ended: RunOutcome, onBadBackoff: (error: unk
       return { kind: "cancelled", job, error, text: error.message };
     case "UNRECOVERABLE":
       return { kind: "gaveUp", job, error, text };
+    case "RATE_LIMIT": {
+      const delayMs = Math.min(decision.retryAfterMs, longestMs);
+      return {
+        kind: "snoozed",
+        job,
+        error,
+        text,
+        runAt: new Date(Date.now() + delayMs),
+        isExact: false,
+        delayMs,
+        maxSnoozes: undefined,
+        token: randomUUID(),
+        holds: { limit: decision.limit },
+      };
+    }
     case "SNOOZE": {
       const { until, delayMs } = decision;
       const now = Date.now();

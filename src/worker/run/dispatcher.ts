@@ -22,6 +22,7 @@ import { failed, type RunOutcome } from "./outcome.ts";
 import type { Overruns } from "./overruns.ts";
 import { runTask } from "./run-task.ts";
 import type { Slot } from "./slot.ts";
+import { type JobStart, TimedStarts } from "./timed-starts.ts";
 
 const notCommitted =
   "The task completed its job in a transaction, and returned; but the transaction was not committed, so nothing of it has happened.";
@@ -84,6 +85,9 @@ export class Dispatcher {
   #running = 0;
   #returns = 0;
   #isClosed = false;
+  /** Jobs that start at a given moment, and when those start that are about to be accepted. */
+  readonly #timed = new TimedStarts(() => this.#fill());
+  readonly #startById = new Map<string, JobStart>();
   readonly #turn = new LoopTurn(() => this.#fill());
   readonly #holdWatch: HoldWatch;
 
@@ -110,7 +114,7 @@ export class Dispatcher {
 
   /** Nothing is held, running or waiting to be written. */
   get isQuiet(): boolean {
-    return this.#running === 0 && this.#buffer.size === 0 && this.#options.unsettled() === 0;
+    return this.#running === 0 && this.waiting === 0 && this.#options.unsettled() === 0;
   }
 
   get freeSlots(): readonly Slot[] {
@@ -119,17 +123,28 @@ export class Dispatcher {
 
   /** How many claimed jobs are not started. */
   get waiting(): number {
-    return this.#buffer.size;
+    return this.#buffer.size + this.#timed.size;
   }
 
   /** Claimed jobs that are not started. */
   unstarted(): Job[] {
-    return this.#buffer.jobs();
+    return this.#timed.size > 0 ? [...this.#timed.jobs(), ...this.#buffer.jobs()] : this.#buffer.jobs();
   }
 
   /** Hands out what was not started. */
   takeUnstarted(): Unstarted {
-    return this.#buffer.drain();
+    return join(
+      this.#timed.takeWhere(() => true),
+      this.#buffer.drain(),
+    );
+  }
+
+  /** When these jobs start, once they are accepted. */
+  expect(jobs: readonly Job[], starts: ReadonlyMap<string, JobStart>): void {
+    for (const { id } of jobs) {
+      const start = starts.get(id);
+      if (start) this.#startById.set(id, start);
+    }
   }
 
   /** Jobs that run and whose outcome is still to come. */
@@ -182,20 +197,21 @@ export class Dispatcher {
   room(): Room | null {
     if (this.#isClosed || this.#options.unsettled() >= maxUnsettled) return null;
     const { localQueue, slots } = this.#options;
-    if (this.#options.isAlone) return this.isQuiet ? { jobs: 1, perQueue: 1 } : null;
+    if (this.#options.isAlone) return this.isQuiet ? { jobs: 1, idle: 1, perQueue: 1 } : null;
     // Jobs that wait for their queue leave slots idle, however many they are.
-    const idle = this.#free.length - this.#buffer.ready;
+    const free = this.#free.length - this.#timed.size;
+    const idle = free - this.#buffer.ready;
     if (localQueue) {
       const jobs = Math.max(idle, localQueue.size - this.#buffer.size);
-      return idle > 0 && this.#buffer.ready === 0 ? { jobs, perQueue: jobs } : null;
+      return idle > 0 && this.#buffer.ready === 0 ? { jobs, idle, perQueue: jobs } : null;
     }
     const now = monotonicMs();
     const ahead = this.#options.mayHoldAhead ? this.#pace.ahead(slots.length, now) : 0;
-    const jobs = Math.max(idle, this.#free.length + ahead - this.#buffer.size);
+    const jobs = Math.max(idle, free + ahead - this.#buffer.size);
     // A claim for the buffer alone should be worth a statement.
     if (jobs <= 0 || (idle <= 0 && jobs < ahead / 2)) return null;
     // The jobs of a queue run one after the other in one slot.
-    return { jobs, perQueue: ahead > 0 ? this.#pace.inARow(now) : 1 };
+    return { jobs, idle: Math.max(0, idle), perQueue: ahead > 0 ? this.#pace.inARow(now) : 1 };
   }
 
   accept(claimed: readonly Job[], bytes: number): void {
@@ -203,7 +219,7 @@ export class Dispatcher {
     const jobs = this.#options.overruns.size > 0 ? this.#withoutOverrunning(claimed) : claimed;
     if (jobs.length === 0) return;
     const claimedAt = monotonicMs();
-    for (const job of jobs) this.#buffer.add(job, claimedAt);
+    for (const job of jobs) this.#hold(job, claimedAt);
     this.returnPaused();
     // Let the next claim go out first, so that the database works while we do.
     if (this.#buffer.ready > this.#free.length) setImmediate(() => this.#fill());
@@ -214,7 +230,19 @@ export class Dispatcher {
   /** Returns what is held and was paused meanwhile. */
   returnPaused(): void {
     const { pauses, onHeldTooLong } = this.#options;
-    if (pauses.isActive && this.#buffer.size > 0) onHeldTooLong(this.#buffer.takeWhere((job) => pauses.isPaused(job)));
+    if (!pauses.isActive || this.waiting === 0) return;
+    const isPaused = (job: Job): boolean => pauses.isPaused(job);
+    onHeldTooLong(join(this.#timed.takeWhere(isPaused), this.#buffer.takeWhere(isPaused)));
+  }
+
+  #hold(job: Job, claimedAt: number): void {
+    const start = this.#startById.size > 0 ? this.#startById.get(job.id) : undefined;
+    if (!start) {
+      this.#buffer.add(job, claimedAt);
+      return;
+    }
+    this.#startById.delete(job.id);
+    this.#timed.add(job, start);
   }
 
   /** Fewer ends wait to be written, so more jobs may start. */
@@ -226,6 +254,7 @@ export class Dispatcher {
   close(): Unstarted {
     this.#isClosed = true;
     this.#holdWatch.close();
+    this.#timed.close();
     this.#cancelledById.clear();
     return this.takeUnstarted();
   }
@@ -258,17 +287,31 @@ export class Dispatcher {
   }
 
   #fill(): void {
-    while (
-      this.#free.length > 0 &&
-      this.#buffer.ready > 0 &&
-      !this.#isClosed &&
-      this.#options.unsettled() < maxUnsettled &&
-      this.#options.mayStart() &&
-      this.#turn.mayGoOn()
-    ) {
+    if (this.#timed.size > 0) this.#startTimed();
+    while (this.#buffer.ready > 0 && this.#mayStart) {
       this.#start(this.#free.pop()!, this.#buffer.take()!);
       if (this.#buffer.size === 0) this.#options.onDrained();
     }
+  }
+
+  get #mayStart(): boolean {
+    const { unsettled, mayStart } = this.#options;
+    return this.#free.length > 0 && !this.#isClosed && unsettled() < maxUnsettled && mayStart() && this.#turn.mayGoOn();
+  }
+
+  /** Before others: their tokens are good for a moment only. Those that have missed it go back in line. */
+  #startTimed(): void {
+    const missed = this.#timed.takeMissed();
+    if (missed.jobs.length > 0) {
+      this.#options.onHeldTooLong(missed);
+      this.#options.onRoom();
+    }
+    while (this.#mayStart) {
+      const job = this.#timed.take();
+      if (!job) break;
+      this.#start(this.#free.pop()!, job);
+    }
+    this.#timed.watch(this.#free.length > 0);
   }
 
   #start(slot: Slot, job: Job): void {
@@ -370,7 +413,7 @@ export class Dispatcher {
   }
 
   #notStarted(): Job[] {
-    return [...this.#buffer.jobs(), ...this.#options.reading()];
+    return [...this.unstarted(), ...this.#options.reading()];
   }
 
   #runs(): JobRun[] {
@@ -395,4 +438,9 @@ export class Dispatcher {
     this.#returns++;
     this.#options.onHeldTooLong(this.takeUnstarted());
   }
+}
+
+function join(some: Unstarted, others: Unstarted): Unstarted {
+  if (some.jobs.length === 0) return others;
+  return { jobs: [...some.jobs, ...others.jobs], queueIds: [...some.queueIds, ...others.queueIds] };
 }

@@ -42,6 +42,8 @@ export type Outcome =
       readonly delayMs: number;
       readonly maxSnoozes: number | undefined;
       readonly token: string;
+      /** A limit is held back for as long: the one that is named, or the job's own. */
+      readonly holds?: { readonly limit: string | undefined };
     })
   /** Cancelled, from outside or by its task. */
   | EndedByError<"cancelled">;

@@ -1,5 +1,6 @@
 import type { Database } from "../../db/database.ts";
 import { type RuledJob, type Ruling, ruleJobs } from "../../db/statements/control.ts";
+import { type HeldBack, holdLimits } from "../../db/statements/limits.ts";
 import { completeJobs, failJobs, type Release, type UnwrittenRow } from "../../db/statements/settle.ts";
 import type { KeepRules } from "../../kept-history.ts";
 import type { Outcome } from "../run/outcome.ts";
@@ -97,10 +98,19 @@ function writeFailed(database: Database, kept: KeptWrites): Write<OutcomeIn<"fai
 function writeRuled(database: Database, kept: KeptWrites): Write<OutcomeIn<"ruling">> {
   return async (ended, release, isInDoubt) => {
     const jobs = (): RuledJob[] => ended.map(({ outcome }) => toRuled(outcome));
+    const held = ended.flatMap(({ outcome }) => toHeld(outcome));
+    // First, while the jobs are locked: others must not start in between.
+    if (held.length > 0) await database.run(holdLimits, { poolId: ended[0]!.poolId, held });
     const [row] = await (kept.rule(ended, toRuled, release, isInDoubt) ??
       database.run(ruleJobs, { poolId: ended[0]!.poolId, jobs: jobs(), ...release, isInDoubt }));
     return row;
   };
+}
+
+function toHeld(outcome: OutcomeIn<"ruling">): HeldBack[] {
+  if (outcome.kind !== "snoozed" || !outcome.holds) return [];
+  const { job, delayMs, holds, error } = outcome;
+  return [{ id: job.id, delayMs, limit: holds.limit ?? null, reason: error.message }];
 }
 
 const rulingByKind = {

@@ -35,7 +35,7 @@ export function cutOff(flow: Flow, error: ShutdownError, onFailed: (job: Job) =>
 }
 
 /** Tries for a while; an unreachable database must not keep the process from ending. */
-export async function writeWhatIsLeft({ intake, writeBack, handOver, keeper, cancels }: Flow): Promise<void> {
+export async function writeWhatIsLeft({ intake, writeBack, handOver, places, keeper, cancels }: Flow): Promise<void> {
   const tooLate = new ShutdownError(
     `Could not write how jobs ended within ${forcefulMs / 1000} s; their locks remain.`,
   );
@@ -45,7 +45,7 @@ export async function writeWhatIsLeft({ intake, writeBack, handOver, keeper, can
     await intake.ended(); // what it still brings is returned
     await Promise.all([writeBack.settled(), keeper.stop(), cancels?.stop(), intake.stopListening()]);
     await writeBack.returned();
-    await handOver?.stop();
+    await Promise.all([handOver?.stop(), places.stop()]);
     return true;
   };
   const isWritten = await Promise.race([written(), sleep(forcefulMs + overtimeMs, cancel.signal).then(() => false)]);

@@ -1,0 +1,142 @@
+import { now, sleep } from "../measure/clock.mjs";
+import { drain } from "../measure/drain.mjs";
+import { withPlace } from "../measure/drain-filled.mjs";
+import { percentile } from "../measure/statistics.mjs";
+import { withProcesses } from "../worker-process.mjs";
+
+/** What a worker is started with, by family; a family that is not named has no such limit. */
+const none = { ours: {}, "pg-boss": {}, bullmq: {} };
+const limited = (options) => ({ taskOptions: { job: options } });
+const perKey = {
+  ours: limited({ concurrency: { limit: 2, key: "k" } }),
+  "pg-boss": { groupConcurrency: 2 },
+};
+
+export const s14 = {
+  name: "s14",
+  title: "Concurrency limits, rate limits and turns",
+  about:
+    "Trivial jobs of one task in two processes: without a limit, under one that does not bind, under one that does, and with a limit of 2 for each " +
+    "key, also while a transaction is held open. Then one key with a long backlog and a limit of 5, and how soon the job of another key starts. " +
+    "pg-boss has limits per group only, which may be exceeded; BullMQ has a rate limit for the whole queue only.",
+  target:
+    "a limit that does not bind keeps at least 80 % of the rate; a newcomer's job starts within 1 s (p95), however long the backlog of another key",
+  metrics: [
+    { key: "rate", title: "jobs/s", better: "higher" },
+    { key: "pickup", title: "newcomer p50 ms", better: "lower" },
+    { key: "pickupP95", title: "newcomer p95 ms", better: "lower" },
+  ],
+  lacks: { "graphile-worker": "it has no limits" },
+  cases: ({ scale }) => [
+    { title: "no limit", plan: { count: scale(50_000) }, given: none },
+    {
+      title: "a limit that does not bind",
+      plan: { count: scale(50_000) },
+      given: {
+        ours: limited({ concurrency: 10_000 }),
+        "pg-boss": undefined,
+        bullmq: { limiter: { max: 1_000_000, duration: 1_000 } },
+      },
+    },
+    {
+      title: "a rate that does not bind",
+      plan: { count: scale(20_000) },
+      given: {
+        ours: limited({ rateLimit: { limit: 1_000_000, period: "1s", burst: 100_000 } }),
+        bullmq: { limiter: { max: 1_000_000, duration: 1_000 } },
+      },
+    },
+    { title: "4 at once", plan: { count: scale(5_000) }, given: { ours: limited({ concurrency: 4 }) } },
+    {
+      title: "1,000 per second",
+      plan: { count: scale(5_000) },
+      given: {
+        ours: limited({ rateLimit: { limit: 1_000, period: "1s", burst: 50 } }),
+        bullmq: { limiter: { max: 1_000, duration: 1_000 } },
+      },
+    },
+    ...[10, 1_000, 10_000].map((keys) => ({
+      title: `2 at once for each of ${keys.toLocaleString("en")} keys`,
+      plan: { count: scale(20_000), keys },
+      given: perKey,
+    })),
+    {
+      title: "turns of 1,000 keys",
+      plan: { count: scale(20_000), keys: 1_000 },
+      given: { ours: limited({ fair: "k" }) },
+    },
+    {
+      title: "2 at once for each of 1,000 keys, transaction held",
+      plan: { count: scale(20_000), keys: 1_000 },
+      given: perKey,
+      isPinned: true,
+    },
+    {
+      title: "newcomers beside a key with 1,000,000 jobs",
+      plan: { count: scale(1_000_000), keys: 1 },
+      given: {
+        ours: limited({ concurrency: { limit: 5, key: "k" } }),
+        "pg-boss": { groupConcurrency: 5 },
+      },
+      newcomers: scale(100),
+    },
+  ],
+  measure(context, { plan, given, isPinned, newcomers }) {
+    const limits = given[context.system.family];
+    if (!limits) throw new Error("It has no such limit.");
+    const system = {
+      ...context.system,
+      fill: (place, what) => context.system.fill(place, what),
+      settings: (options) => ({ ...context.system.settings(options), ...limits }),
+    };
+    const measured = { ...context, system };
+    return withPlace(measured, [plan], async (place) => {
+      if (newcomers) return measureNewcomers(measured, place, newcomers);
+      const holder = isPinned ? await place.connect() : undefined;
+      await holder?.query("begin isolation level repeatable read; select pg_current_xact_id()");
+      try {
+        return await drain(measured, place, { jobs: plan.count, processes: 2 });
+      } finally {
+        await holder?.query("rollback");
+        holder?.release();
+      }
+    });
+  },
+};
+
+/** How soon jobs of another key start while one key has a long backlog. */
+function measureNewcomers({ system, options }, place, count) {
+  return withProcesses([system.worker, system.worker], async ([worker, producer]) => {
+    const settings = system.settings(options);
+    await worker.call("start", { place: place.address, settings, tasks: ["job"], behaviour: "stamp" });
+    await untilIndexed(place, system.family);
+    await producer.call("produce", { place: place.address, mode: "spaced", count, restMs: 30 });
+    const until = now() + 20_000;
+    for (;;) {
+      const latencies = (await worker.call("record")).latencies.filter(Number.isFinite);
+      if (latencies.length >= count || now() > until) {
+        await worker.call("stop");
+        if (latencies.length === 0) throw new Error("No job of a newcomer started within 20 s.");
+        return {
+          pickup: percentile(latencies, 0.5),
+          pickupP95: percentile(latencies, 0.95),
+          started: latencies.length,
+        };
+      }
+      await sleep(50);
+    }
+  });
+}
+
+/** The indexes of a key are built when its limit is declared, which takes a while beside a million rows. */
+async function untilIndexed(place, family) {
+  if (family !== "ours") return;
+  const until = now() + 60_000;
+  while (now() < until) {
+    const { rows } = await place.query(
+      "select count(*)::int as count from pg_index join pg_class on pg_class.oid = indexrelid where relname like '\\_hathi\\_limit\\_w%' and indisvalid",
+    );
+    if (rows[0].count > 0) return;
+    await sleep(200);
+  }
+}

@@ -1,0 +1,172 @@
+import { inspect } from "node:util";
+import type { Database } from "../db/database.ts";
+import { clearLimit, type LimitRow, listLimits, type SetLimitParams, setLimit } from "../db/statements/limits.ts";
+import { JobSpecError } from "../errors.ts";
+import { formatPath, type PayloadPath, readPath } from "../limit-options.ts";
+import { suggestion } from "../util/nearest.ts";
+import { parseSpan } from "../util/time-span.ts";
+
+/** Which of the limits with a name is meant, where there are several. */
+export interface LimitTarget {
+  /** The value whose limit is changed; the limit itself, if left out. */
+  readonly key?: string | number;
+  readonly kind?: "concurrency" | "rate" | "fair";
+  /** The key's place in the payload, as the limit's definition has it. */
+  readonly path?: PayloadPath;
+}
+
+export interface LimitChange extends LimitTarget {
+  /** How many jobs may run at once, or start in a period; 0 stops them. */
+  readonly limit?: number;
+  readonly period?: number | string;
+  readonly burst?: number;
+  /** How many jobs the key may start in its turn. */
+  readonly weight?: number;
+}
+
+/** A limit that is in force. */
+export interface Limit {
+  /** Of the task, or of the shared limit. */
+  readonly name: string;
+  readonly kind: "concurrency" | "rate" | "fair";
+  readonly isShared: boolean;
+  /** The key's place in the payload; null for a limit on everything. */
+  readonly key: string | null;
+  /** With what was set at run time; null if keys only take turns. */
+  readonly limit: number | null;
+  /** As code defines it. */
+  readonly definedLimit: number | null;
+  readonly periodMs: number | null;
+  readonly burst: number;
+  readonly weight: number;
+  readonly tasks: readonly string[];
+  /** Jobs of these tasks that are locked, and those that are due and wait; counting stops at 10,001. */
+  readonly running: number;
+  readonly waiting: number;
+  /** Made by `setLimit`, not in code. */
+  readonly isSetAtRunTime: boolean;
+  readonly declaredAt: Date;
+  readonly declaredBy: string | null;
+  readonly overrides: readonly LimitOverride[];
+  readonly holds: readonly LimitHold[];
+}
+
+/** What was set for one key; null leaves the limit's own value. */
+export interface LimitOverride {
+  readonly key: string;
+  readonly limit: number | null;
+  readonly periodMs: number | null;
+  readonly burst: number | null;
+  readonly weight: number | null;
+}
+
+/** What a `RateLimitError` holds back. */
+export interface LimitHold {
+  /** Null: the whole limit. */
+  readonly key: string | null;
+  readonly until: Date;
+  readonly reason: string | null;
+}
+
+/** Changes limits in all processes, and lists them. */
+export interface LimitAdmin {
+  /** Changes a limit, or the limit of one key, until it is cleared. A task without a limit gets one. Acts within about a second. */
+  setLimit(name: string, change: LimitChange): Promise<void>;
+  /** Takes back what `setLimit` changed; returns false if there was nothing. */
+  clearLimit(name: string, target?: LimitTarget): Promise<boolean>;
+  /** Lists the limits in force, with what was set at run time. */
+  listLimits(): Promise<Limit[]>;
+}
+
+export function makeLimitAdmin(database: Pick<Database, "run">): LimitAdmin {
+  return {
+    async setLimit(name, change) {
+      const target = readTarget(name, change, [...targetNames, ...valueNames]);
+      const { limit, period, burst, weight } = change;
+      if (valueNames.every((value) => change[value] === undefined)) {
+        throw new JobSpecError(`Say what to set: ${valueNames.join(", ")}; got ${inspect(change)}.`);
+      }
+      await database.run(setLimit, {
+        ...target,
+        places: readWhole("limit", limit, 0, 1_000_000),
+        burst: readWhole("burst", burst, 0, 1_000_000),
+        weight: readWhole("weight", weight, 1, 1_000),
+        periodMs: readPeriod(period),
+      });
+    },
+    async clearLimit(name, target = {}) {
+      const [row] = await database.run(clearLimit, readTarget(name, target, targetNames));
+      return row!.cleared;
+    },
+    async listLimits() {
+      return (await database.run(listLimits, {})).map(toLimit);
+    },
+  };
+}
+
+const targetNames = ["key", "kind", "path"] as const;
+const valueNames = ["limit", "period", "burst", "weight"] as const;
+const kinds = ["concurrency", "rate", "fair"];
+
+function readTarget(
+  name: string,
+  target: LimitTarget,
+  known: readonly string[],
+): Pick<SetLimitParams, "name" | "key" | "kind" | "path"> {
+  if (typeof name !== "string" || name === "") {
+    throw new JobSpecError(`Name the task or the shared limit, got ${inspect(name)}.`);
+  }
+  for (const given of Object.keys(target)) {
+    if (!known.includes(given)) {
+      throw new JobSpecError(`Unknown option '${given}' of a limit.${suggestion(given, known)}`);
+    }
+  }
+  const { key, kind, path } = target;
+  if (key !== undefined && typeof key !== "string" && typeof key !== "number") {
+    throw new JobSpecError(`'key' must be a string or a number, got ${inspect(key)}.`);
+  }
+  if (kind !== undefined && !kinds.includes(kind)) {
+    throw new JobSpecError(`'kind' must be concurrency, rate or fair, got ${inspect(kind)}.`);
+  }
+  return {
+    name,
+    key: key === undefined ? null : String(key),
+    kind: kind ?? null,
+    path: path === undefined ? null : readPath(path, "path"),
+  };
+}
+
+function readWhole(what: string, value: number | undefined, least: number, most: number): number | null {
+  if (value === undefined) return null;
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
+  throw new JobSpecError(`'${what}' must be a whole number from ${least} to ${most}, got ${inspect(value)}.`);
+}
+
+function readPeriod(value: number | string | undefined): number | null {
+  if (value === undefined) return null;
+  const ms = typeof value === "string" ? parseSpan(value) : value;
+  if (typeof ms === "number" && ms >= 100 && Number.isFinite(ms)) return ms;
+  throw new JobSpecError(`'period' must be a length of time from 100 ms up, such as '1m', got ${inspect(value)}.`);
+}
+
+function toLimit(row: LimitRow): Limit {
+  return {
+    name: row.name,
+    kind: row.kind,
+    isShared: row.scope === "shared",
+    key: row.path.length > 0 ? formatPath(row.path) : null,
+    limit: row.places,
+    definedLimit: row.origin === "set" ? null : row.defined,
+    periodMs: row.period_ms,
+    burst: row.burst,
+    weight: row.weight,
+    tasks: row.tasks,
+    running: row.running,
+    waiting: row.waiting,
+    isSetAtRunTime: row.origin === "set",
+    declaredAt: row.declared_at,
+    declaredBy: row.declared_by,
+    overrides: (row.overrides ?? []).map(({ places, ...override }) => ({ ...override, limit: places })),
+    holds: (row.holds ?? []).map(({ key, until, reason }) => ({ key, until: new Date(until), reason })),
+  };
+}

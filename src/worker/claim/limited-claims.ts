@@ -1,0 +1,190 @@
+import type { Database } from "../../db/database.ts";
+import {
+  type ClaimLimitedRow,
+  claimLimitedJobs,
+  claimLimitedJobsAlive,
+  type DeclaredLimit,
+  declareLimits,
+  freeRatedSuspects,
+  type LimitReport,
+  type StartRow,
+  type Turns,
+} from "../../db/statements/limits.ts";
+import { backoffMs } from "../../util/backoff.ts";
+import { monotonicMs } from "../../util/timers.ts";
+import type { JobStart } from "../run/timed-starts.ts";
+import type { Claimant, Room } from "./claimer.ts";
+
+/** The limits that this process's code defines, for the tasks that it has. */
+export interface LimitDeclaration {
+  readonly tasks: readonly string[];
+  readonly definitions: readonly DeclaredLimit[];
+}
+
+export interface LimitedClaimsOptions {
+  readonly database: Database;
+  readonly declaration: () => LimitDeclaration;
+  readonly relaxed: boolean;
+  readonly pollInterval: () => number;
+  /** Tasks of this pool have limits, or other tasks than before. */
+  readonly onLimited: () => void;
+}
+
+const contendedBackoff = { minMs: 10, maxMs: 500, factor: 1.5 };
+/** A job must not start before its time, and the answer says by the server's clock when that is; after so many vain tries, a slow network counts. */
+const maxVainStarts = 3;
+
+/**
+ * Which of a pool's tasks have limits, when to claim jobs of those, and where their keys were left. The database decides what may start: a pool that
+ * knows nothing of a limit gets none of its jobs.
+ */
+export class LimitedClaims {
+  readonly #options: LimitedClaimsOptions;
+  readonly #taskIds = new Set<number>();
+  #turns: Turns = {};
+  #nth = Math.floor(Math.random() * 1_000);
+  #isHungry = true;
+  /** Nothing but a freed place, a change of limits or time helps. */
+  #isBlocked = false;
+  #scanAt = Infinity;
+  #contentions = 0;
+  #vainStarts = 0;
+  #hasDeclared = false;
+  #hasAnswered = false;
+
+  constructor(options: LimitedClaimsOptions) {
+    this.#options = options;
+  }
+
+  /** A task of this pool has limits. */
+  get isUsed(): boolean {
+    return this.#taskIds.size > 0;
+  }
+
+  isLimited(taskId: number): boolean {
+    return this.#taskIds.has(taskId);
+  }
+
+  /** All tasks have limits, so that a plain claim has nothing to find. */
+  hasAll(taskIds: readonly number[]): boolean {
+    return this.#taskIds.size > 0 && taskIds.every((id) => this.#taskIds.has(id));
+  }
+
+  /** When to claim next, on the monotonic clock; Infinity without limited tasks. */
+  get scanAt(): number {
+    if (this.#taskIds.size === 0) return Infinity;
+    return this.#isHungry ? 0 : this.#scanAt;
+  }
+
+  get isHungry(): boolean {
+    return this.#taskIds.size > 0 && this.#isHungry;
+  }
+
+  /** Jobs may have come. */
+  nudge(): void {
+    if (!this.#isBlocked) this.#isHungry = true;
+  }
+
+  /** A place may be free, or limits have changed. */
+  freed(): void {
+    this.#isBlocked = false;
+    this.#isHungry = true;
+  }
+
+  /** A claim failed: it is tried again then. */
+  defer(at: number): void {
+    this.#isHungry = false;
+    this.#scanAt = at;
+  }
+
+  /** The task list may have changed. */
+  forget(): void {
+    this.#hasDeclared = false;
+  }
+
+  /** Notes what our code defines, before the first claim. */
+  async declare(declaredBy: string): Promise<void> {
+    if (this.#hasDeclared) return;
+    const { tasks, definitions } = this.#options.declaration();
+    if (definitions.length > 0) await this.#options.database.run(declareLimits, { tasks, definitions, declaredBy });
+    this.#hasDeclared = true;
+  }
+
+  /** Takes note of which tasks are limited; gives whether one no longer is. The first answer may tell of limits that earlier code has declared and ours no longer does. */
+  async learn(report: string | null, nameById: ReadonlyMap<number, string>, declaredBy: string): Promise<boolean> {
+    const limited: LimitReport = report === null ? {} : JSON.parse(report);
+    const ids = Object.keys(limited).map(Number);
+    const isNews = ids.some((id) => !this.#taskIds.has(id));
+    const isFree = [...this.#taskIds].some((id) => !(id in limited));
+    this.#taskIds.clear();
+    for (const id of ids) this.#taskIds.add(id);
+    if (isNews) {
+      this.freed();
+      this.#options.onLimited();
+    }
+    if (!this.#hasAnswered) await this.#declareNone(limited, nameById, declaredBy);
+    return isFree;
+  }
+
+  async #declareNone(limited: LimitReport, nameById: ReadonlyMap<number, string>, declaredBy: string): Promise<void> {
+    this.#hasAnswered = true;
+    const { definitions } = this.#options.declaration();
+    if (definitions.length > 0) return;
+    const ids = Object.keys(limited).map(Number);
+    const tasks = ids.filter((id) => limited[id]).flatMap((id) => nameById.get(id) ?? []);
+    if (tasks.length > 0) await this.#options.database.run(declareLimits, { tasks, definitions, declaredBy });
+  }
+
+  /** Parked jobs of rate-limited tasks go back in line, where they get a token. */
+  async freeSuspects(taskIds: readonly number[]): Promise<void> {
+    if (this.#taskIds.size === 0) return;
+    const [row] = await this.#options.database.run(freeRatedSuspects, { taskIds });
+    if (row && row.freed > 0) this.freed();
+  }
+
+  /** Gives no row if the database does not know us as alive. */
+  async claim(who: Claimant, room: Room, isWatched: boolean): Promise<ClaimLimitedRow | undefined> {
+    const { database, relaxed } = this.#options;
+    this.#isHungry = false;
+    const wanted = Math.max(0, room.idle);
+    const [row] = await database.run(isWatched ? claimLimitedJobsAlive : claimLimitedJobs, {
+      ...who,
+      wanted,
+      ahead: Math.max(0, room.jobs - wanted),
+      perQueue: room.perQueue,
+      withQueues: true,
+      turns: this.#turns,
+      nth: this.#nth++,
+      relaxed,
+    });
+    return row;
+  }
+
+  /** Decides when to claim again. */
+  answered(row: ClaimLimitedRow, claimed: number, room: Room): void {
+    const now = monotonicMs();
+    this.#turns = row.turns;
+    this.#isBlocked = row.is_blocked && !this.#isHungry;
+    const isContended = row.due_in_ms !== null && row.due_in_ms <= 0;
+    this.#contentions = isContended ? this.#contentions + 1 : 0;
+    const dueMs = isContended ? backoffMs(contendedBackoff, this.#contentions - 1) : (row.due_in_ms ?? Infinity);
+    this.#scanAt = now + Math.min(this.#options.pollInterval(), dueMs);
+    if (claimed > 0 && claimed >= Math.max(1, room.idle)) this.#isHungry = true;
+  }
+
+  /** When the jobs of an answer start, on the monotonic clock: never early, however long the answer was on its way. */
+  starts({ starts, took_ms: tookMs }: ClaimLimitedRow, askedAt: number): Map<string, JobStart> {
+    const startById = new Map<string, JobStart>();
+    if (starts === null) return startById;
+    const now = monotonicMs();
+    const rows: readonly StartRow[] = JSON.parse(starts);
+    for (const [id, afterMs, slackMs] of rows) {
+      const at = now + afterMs - tookMs;
+      const latestAt = askedAt + afterMs + slackMs;
+      this.#vainStarts = latestAt < Math.max(at, now) ? this.#vainStarts + 1 : 0;
+      const isSlow = this.#vainStarts > maxVainStarts;
+      startById.set(id, { at, latestAt: isSlow ? Math.max(at, now) + slackMs / 4 : latestAt });
+    }
+    return startById;
+  }
+}

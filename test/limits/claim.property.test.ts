@@ -1,0 +1,267 @@
+import pg from "pg";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { poolDatabase } from "../../src/db/database.ts";
+import { forSchema } from "../../src/db/statement.ts";
+import { registerTasks } from "../../src/db/statements/claim.ts";
+import {
+  type ClaimLimitedRow,
+  claimLimitedJobs,
+  type DeclaredLimit,
+  declareLimits,
+  limitIndexText,
+  listLimitIndexes,
+  type Turns,
+} from "../../src/db/statements/limits.ts";
+import { freshDatabase, type TestDatabase } from "../support/database.ts";
+import { dice } from "../support/dice.ts";
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const limit: DeclaredLimit = {
+  scope: "task",
+  name: "a",
+  kind: "concurrency",
+  path: [],
+  places: 3,
+  period_ms: null,
+  burst: 0,
+  weight: 1,
+  weight_path: null,
+  cost: 1,
+  cost_path: null,
+  tasks: ["a"],
+};
+
+type Database = ReturnType<typeof poolDatabase>;
+
+async function prepare(): Promise<{ db: TestDatabase; database: Database; taskIds: number[] }> {
+  const db = await freshDatabase();
+  const database = poolDatabase(db.pool, { schema: db.schema } as never);
+  const rows = await database.run(registerTasks, { identifiers: ["a", "b", "c"] });
+  return { db, database, taskIds: ["a", "b", "c"].map((name) => rows.find((row) => row.identifier === name)!.id) };
+}
+
+async function declare(db: TestDatabase, database: Database, definitions: DeclaredLimit[], withIndexes = true) {
+  await database.run(declareLimits, { tasks: ["a", "b", "c"], definitions, declaredBy: "test" });
+  await db.query("update graphile_worker._hathi_limited_tasks set since = now() - interval '1 hour'");
+  if (!withIndexes) return;
+  for (const index of await database.run(listLimitIndexes, {})) {
+    if (!index.is_valid) await db.query(forSchema(limitIndexText(index), db.schema));
+  }
+}
+
+async function claim(
+  database: Database,
+  taskIds: readonly number[],
+  wanted: number,
+  more: { turns?: Turns; nth?: number; ahead?: number; poolId?: string } = {},
+): Promise<{ row: ClaimLimitedRow; ids: number[] }> {
+  const [row] = await database.run(claimLimitedJobs, {
+    poolId: "pool",
+    workerNames: [],
+    taskIds,
+    wanted,
+    ahead: 0,
+    perQueue: 1,
+    forbidden: null,
+    accepted: null,
+    clock: null,
+    withQueues: true,
+    turns: {},
+    nth: 0,
+    relaxed: true,
+    ...more,
+  });
+  return { row: row!, ids: (JSON.parse(row!.jobs ?? "[]") as [string][]).map(([id]) => Number(id)) };
+}
+
+interface Row {
+  id: number;
+  task: string;
+  t: string | null;
+  r: string | null;
+  q: number | null;
+  locked: boolean;
+  held: boolean;
+}
+
+const oddKeys = ["x", "", null, "7", "é", 'q"uote', "a\\b", "\u0001", "long".repeat(100), "-", "*", "="];
+
+test.each(Array.from({ length: Number(process.env["SEEDS"] ?? 6) }, (_, seed) => seed + 1))(
+  "claims never pass a limit, take all that limits allow, and keep named queues (seed %i)",
+  async (seed) => {
+    const roll = dice(seed * 7919);
+    const upTo = (most: number): number => Math.floor(roll() * most);
+    const pick = <T>(list: readonly T[]): T => list[upTo(list.length)]!;
+    const { db, database, taskIds } = await prepare();
+    const definitions = [
+      ...(roll() < 0.6 ? [{ ...limit, places: upTo(6) }] : []),
+      ...(roll() < 0.6 ? [{ ...limit, path: ["t"], places: 1 + upTo(3), weight: 1 + upTo(3) }] : []),
+      ...(roll() < 0.3 ? [{ ...limit, path: ["r"], places: 1 + upTo(3) }] : []),
+      ...(roll() < 0.5 ? [{ ...limit, scope: "shared" as const, name: "s", places: upTo(7), tasks: ["a", "b"] }] : []),
+      ...(roll() < 0.5
+        ? [{ ...limit, scope: "shared" as const, name: "k", path: ["t"], places: 1 + upTo(4), tasks: ["a", "b", "c"] }]
+        : [{ ...limit, kind: "fair" as const, name: "c", path: ["t"], places: null, tasks: ["c"] }]),
+    ];
+    const jobs = Array.from({ length: 60 }, () => ({
+      task: pick(["a", "b", "c"]),
+      payload: { t: pick(oddKeys.slice(0, 3 + upTo(9))), r: pick(["x", "y", undefined]) },
+      queue: roll() < 0.2 ? pick(["q1", "q2"]) : null,
+      priority: upTo(2),
+    }));
+    await db.query(
+      `select graphile_worker.add_job(job ->> 'task', job -> 'payload', queue_name => job ->> 'queue', priority => (job ->> 'priority')::int)
+      from json_array_elements($1::json) as job`,
+      [JSON.stringify(jobs)],
+    );
+    await declare(db, database, definitions, roll() < 0.85);
+
+    const occupied = async (): Promise<Row[]> =>
+      db.query<Row & Record<string, unknown>>(
+        `select job.id::int as id, task.identifier as task, job.payload ->> 't' as t, job.payload ->> 'r' as r, job.job_queue_id as q,
+          job.locked_at is not null as locked, false as held
+        from graphile_worker._private_jobs as job join graphile_worker._private_tasks as task on task.id = job.task_id order by job.id`,
+      ) as never;
+    const keyIn = (row: Row, path: readonly string[]): string => {
+      if (path.length === 0) return "*";
+      const value = path[0] === "t" ? row.t : row.r;
+      return value === null || value === "" ? "none" : `=${value}`;
+    };
+    const isFull = (rows: readonly Row[], row: Row): boolean =>
+      definitions.some(
+        ({ kind, tasks, path, places }) =>
+          kind === "concurrency" &&
+          tasks.includes(row.task) &&
+          rows.filter((o) => o.locked && tasks.includes(o.task) && keyIn(o, path) === keyIn(row, path)).length >=
+            places!,
+      );
+
+    const holder = new pg.Client(db.url);
+    await holder.connect();
+    onTestFinished(() => holder.end());
+    let turns: Turns = {};
+    for (let step = 0; step < 8; step++) {
+      // Others hold some rows.
+      await holder.query("begin");
+      const held = new Set<number>();
+      if (roll() < 0.4) {
+        const { rows } = await holder.query(
+          forSchema(
+            "select id::int as id from graphile_worker._private_jobs where id % 5 = $1 for update skip locked",
+            db.schema,
+          ),
+          [upTo(5)],
+        );
+        for (const { id } of rows) held.add(id);
+      }
+      const before = await occupied();
+      const wanted = 1 + upTo(8);
+      const ahead = upTo(3) === 0 ? upTo(8) : 0;
+      const { row, ids } = await claim(database, taskIds, wanted, { turns, nth: step, ahead });
+      turns = row.turns;
+      const rows = await occupied();
+      expect(new Set(ids).size, "no job twice").toBe(ids.length);
+      expect(ids.length).toBeLessThanOrEqual(wanted + ahead);
+      for (const { kind, tasks, path, places } of definitions) {
+        if (kind !== "concurrency") continue;
+        const counts = new Map<string, number>();
+        for (const one of rows) {
+          if (one.locked && tasks.includes(one.task)) {
+            counts.set(keyIn(one, path), (counts.get(keyIn(one, path)) ?? 0) + 1);
+          }
+        }
+        for (const [key, count] of counts) expect(count, `${path.join(".")} ${key}`).toBeLessThanOrEqual(places!);
+      }
+      const queues = rows.filter((one) => one.locked && one.q !== null).map(({ q }) => q);
+      expect(new Set(queues).size, "one job of a queue at a time").toBe(queues.length);
+      // Tasks without limits are not for this claim.
+      const limited = new Set(definitions.flatMap(({ tasks }) => tasks));
+      for (const id of ids) expect(limited.has(rows.find((one) => one.id === id)!.task)).toBe(true);
+      await holder.query("rollback");
+      if (ids.length < wanted && held.size === 0 && row.due_in_ms === null) {
+        // Head-of-line: only what is first of its key, or outside of any, has to be found.
+        const isFirst = (one: Row): boolean =>
+          !before.some(
+            (o) => o.id < one.id && !o.locked && o.task === one.task && keyIn(o, ["t"]) === keyIn(one, ["t"]),
+          );
+        const left = rows.filter(
+          (one) => !one.locked && one.q === null && limited.has(one.task) && isFirst(one) && !isFull(rows, one),
+        );
+        expect(left, `left behind at step ${step}`).toEqual([]);
+      }
+      // Some of them end.
+      for (const one of rows) {
+        if (one.locked && roll() < 0.5) {
+          await db.query("delete from graphile_worker._private_jobs where id = $1", [one.id]);
+          if (one.q !== null) {
+            await db.query(
+              "update graphile_worker._private_job_queues set locked_at = null, locked_by = null where id = $1",
+              [one.q],
+            );
+          }
+        }
+      }
+    }
+  },
+);
+
+test("keys take turns by their weights, whichever pool asks and however few it asks for", async () => {
+  const { db, database, taskIds } = await prepare();
+  await declare(db, database, [{ ...limit, kind: "fair", path: ["t"], places: null, weight_path: ["w"] }]);
+  const weights = { big: 5, middle: 2, small: 1 };
+  for (const [t, w] of Object.entries(weights)) {
+    await db.query(
+      "insert into graphile_worker._private_jobs (task_id, payload) select $1, json_build_object('t', $2::text, 'w', $3::int) from generate_series(1, 400)",
+      [taskIds[0], t, w],
+    );
+  }
+  const counts: Record<string, number> = {};
+  const turnsOf: Turns[] = [{}, {}, {}];
+  const roll = dice(5);
+  for (let n = 0; n < 400; ) {
+    const pool = Math.floor(roll() * 3);
+    const { row, ids } = await claim(database, taskIds, 1 + Math.floor(roll() * 4), { turns: turnsOf[pool]! });
+    turnsOf[pool] = row.turns;
+    n += ids.length;
+    const rows = await db.query<{ t: string }>(
+      "delete from graphile_worker._private_jobs where id = any ($1) returning payload ->> 't' as t",
+      [ids],
+    );
+    for (const { t } of rows) counts[t] = (counts[t] ?? 0) + 1;
+  }
+  const total = Object.values(counts).reduce((sum, n) => sum + n, 0);
+  for (const [t, w] of Object.entries(weights)) {
+    expect(Math.abs(counts[t]! / total - w / 8), `share of ${t}: ${counts[t]} of ${total}`).toBeLessThan(
+      0.05 * (w / 8) + 0.01,
+    );
+  }
+});
+
+test("a claim reads little, however many jobs of one key wait and are blocked", async () => {
+  const { db, database, taskIds } = await prepare();
+  await declare(db, database, [
+    { ...limit, places: 50 },
+    { ...limit, path: ["t"], places: 2 },
+  ]);
+  await db.query(
+    "insert into graphile_worker._private_jobs (task_id, payload) select $1, json_build_object('t', 'hot') from generate_series(1, 30000)",
+    [taskIds[0]],
+  );
+  await db.query("analyze graphile_worker._private_jobs");
+  await claim(database, taskIds, 2);
+  await db.query("select graphile_worker.add_job('a', '{\"t\":\"new\"}')");
+  const read = async (): Promise<number> => {
+    await db.query("select pg_stat_force_next_flush()").catch(() => undefined);
+    const [row] = await db.query<{ n: number }>(
+      `select (coalesce(sum(idx_tup_read), 0))::int as n from pg_stat_user_indexes where relname = '_private_jobs'`,
+    );
+    return row!.n;
+  };
+  const client = await db.pool.connect();
+  client.release();
+  const before = await read();
+  const { ids } = await claim(database, taskIds, 10);
+  expect(ids).toEqual([30001]);
+  await vi.waitFor(async () => expect(await read()).toBeGreaterThan(before), { timeout: 15_000 });
+  expect((await read()) - before).toBeLessThan(400);
+});

@@ -1,0 +1,73 @@
+import { expect, test, vi } from "vitest";
+import { freshDatabase } from "../support/database.ts";
+import { dice } from "../support/dice.ts";
+
+vi.setConfig({ testTimeout: 120_000 });
+
+/**
+ * The limiter on a simulated clock: `_hathi_admit_jobs` takes the moment as an argument. Jobs come and claims are made at random; each admitted job
+ * starts up to its slack late.
+ */
+test.each(Array.from({ length: 4 }, (_, seed) => seed + 1))(
+  "in every window the starts stay within limit plus burst, and at least 95 of 100 are used while work waits (seed %i)",
+  async (seed) => {
+    const roll = dice(seed * 104_729);
+    const upTo = (most: number): number => Math.floor(roll() * most);
+    const db = await freshDatabase();
+    const costs = seed % 2 === 0;
+    const limit = (costs ? 60 : 30) + upTo(60);
+    const burst = upTo(3) === 0 ? 0 : upTo(20);
+    const periodMs = [250, 1_000, 10_000][upTo(3)]!;
+    await db.query(
+      `insert into graphile_worker._hathi_limits (scope, name, kind, places, period_ms, burst, cost_path)
+      values ('task', 't', 'rate', $1, $2, $3, $4)`,
+      [limit, periodMs, burst, costs ? ["c"] : null],
+    );
+    await db.query(
+      "select graphile_worker.add_job('t', json_build_object('c', 1 + n % 3)) from generate_series(1, 50) as n",
+    );
+    const rows = await db.query<{ tid: string; cost: number }>(
+      "select ctid::text as tid, (payload ->> 'c')::int as cost from graphile_worker._private_jobs order by id",
+    );
+    const origin = Date.UTC(2030, 0, 1);
+    const starts: { at: number; cost: number }[] = [];
+    let now = 0;
+    const lookAhead = 50;
+    // Sometimes nobody asks for a while; at the end there is always work and always someone who asks.
+    const calm = 3 * periodMs + upTo(2 * periodMs);
+    const end = calm + 9.5 * periodMs;
+    while (now < end) {
+      const wanted = 1 + upTo(10);
+      const [answer] = await db.query<{
+        admitted: number[];
+        starts: string[];
+        slacks: number[];
+        release: string | null;
+      }>(
+        `select admitted, array(select (extract(epoch from at) * 1000)::text from unnest(start_ats) as at) as starts, slacks,
+          (extract(epoch from release_at) * 1000)::text as release
+        from graphile_worker._hathi_admit_jobs(array[1], $1::tid[], null, $2, $3::timestamptz, $3::timestamptz + interval '50 milliseconds')`,
+        [rows.map(({ tid }) => tid), wanted, new Date(origin + now).toISOString()],
+      );
+      answer!.admitted.forEach((place, nth) => {
+        const late = roll() * answer!.slacks[nth]!;
+        starts.push({ at: Number(answer!.starts[nth]) - origin + late, cost: costs ? rows[place - 1]!.cost : 1 });
+      });
+      const isCalm = now < calm;
+      const next = answer!.release === null ? now + 1 : Number(answer!.release) - origin - lookAhead + upTo(30);
+      now = isCalm && upTo(6) === 0 ? now + upTo(periodMs) : Math.max(now + 1, next);
+    }
+    starts.sort((one, other) => one.at - other.at);
+    for (const { at } of starts) {
+      const used = starts
+        .filter((o) => o.at >= at && o.at < at + periodMs - 0.001)
+        .reduce((sum, { cost }) => sum + cost, 0);
+      expect(used, `in the window from ${at}: limit ${limit}, burst ${burst}, period ${periodMs}`).toBeLessThanOrEqual(
+        limit + burst,
+      );
+    }
+    const busy = starts.filter(({ at }) => at >= calm + periodMs && at < calm + 9 * periodMs);
+    const used = busy.reduce((sum, { cost }) => sum + cost, 0) / (8 * limit);
+    expect(used, `limit ${limit}, burst ${burst}, period ${periodMs}`).toBeGreaterThanOrEqual(0.95);
+  },
+);
