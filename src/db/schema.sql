@@ -167,6 +167,73 @@ create table graphile_worker._hathi_job_times (
 );
 alter table graphile_worker._hathi_job_times enable row level security;
 
+create table graphile_worker._hathi_limit_holds (
+  limit_id integer not null,
+  key text not null,
+  until timestamp with time zone not null,
+  reason text,
+  constraint _hathi_limit_holds_limit_id_fkey FOREIGN KEY (limit_id) REFERENCES graphile_worker._hathi_limits(id) ON DELETE CASCADE,
+  constraint _hathi_limit_holds_pkey PRIMARY KEY (limit_id, key)
+);
+alter table graphile_worker._hathi_limit_holds enable row level security;
+
+create table graphile_worker._hathi_limit_overrides (
+  limit_id integer not null,
+  key text not null,
+  places integer,
+  period_ms double precision,
+  burst integer,
+  weight integer,
+  set_at timestamp with time zone not null default now(),
+  set_by text,
+  constraint _hathi_limit_overrides_limit_id_fkey FOREIGN KEY (limit_id) REFERENCES graphile_worker._hathi_limits(id) ON DELETE CASCADE,
+  constraint _hathi_limit_overrides_pkey PRIMARY KEY (limit_id, key)
+);
+alter table graphile_worker._hathi_limit_overrides enable row level security;
+
+create table graphile_worker._hathi_limit_rates (
+  limit_id integer not null,
+  key text not null,
+  tat timestamp with time zone not null,
+  free_at timestamp with time zone not null,
+  constraint _hathi_limit_rates_limit_id_fkey FOREIGN KEY (limit_id) REFERENCES graphile_worker._hathi_limits(id) ON DELETE CASCADE,
+  constraint _hathi_limit_rates_pkey PRIMARY KEY (limit_id, key)
+);
+alter table graphile_worker._hathi_limit_rates enable row level security;
+
+create table graphile_worker._hathi_limited_tasks (
+  task text not null,
+  limit_ids integer[] not null,
+  since timestamp with time zone not null default clock_timestamp(),
+  constraint _hathi_limited_tasks_pkey PRIMARY KEY (task)
+);
+alter table graphile_worker._hathi_limited_tasks enable row level security;
+
+create table graphile_worker._hathi_limits (
+  id integer not null generated always as identity (sequence name graphile_worker._hathi_limits_id_seq),
+  scope text not null,
+  name text not null,
+  kind text not null,
+  path text[] not null default '{}'::text[],
+  places integer,
+  period_ms double precision,
+  burst integer not null default 0,
+  weight integer not null default 1,
+  weight_path text[],
+  cost integer not null default 1,
+  cost_path text[],
+  origin text not null default 'code'::text,
+  declared_at timestamp with time zone not null default now(),
+  declared_by text,
+  claims integer not null default 0,
+  constraint _hathi_limits_kind_check CHECK ((kind = ANY (ARRAY['concurrency'::text, 'rate'::text, 'fair'::text]))),
+  constraint _hathi_limits_name_key UNIQUE (scope, name, kind, path),
+  constraint _hathi_limits_origin_check CHECK ((origin = ANY (ARRAY['code'::text, 'set'::text]))),
+  constraint _hathi_limits_pkey PRIMARY KEY (id),
+  constraint _hathi_limits_scope_check CHECK ((scope = ANY (ARRAY['task'::text, 'shared'::text])))
+);
+alter table graphile_worker._hathi_limits enable row level security;
+
 create table graphile_worker._hathi_migrations (
   id integer not null,
   name text not null,
@@ -339,6 +406,8 @@ CREATE INDEX _hathi_jobs_by_queue ON graphile_worker._private_jobs USING btree (
 CREATE INDEX _hathi_jobs_by_task ON graphile_worker._private_jobs USING btree (task_id, priority, run_at, id) WHERE ((locked_at IS NULL) AND (attempts < max_attempts) AND (job_queue_id IS NULL));
 
 CREATE INDEX _hathi_jobs_in_queues ON graphile_worker._private_jobs USING btree (task_id, priority, run_at, id) WHERE ((locked_at IS NULL) AND (attempts < max_attempts) AND (job_queue_id IS NOT NULL));
+
+CREATE INDEX _hathi_limit_rates_by_tat ON graphile_worker._hathi_limit_rates USING btree (limit_id, tat);
 
 CREATE INDEX _private_workers_last_heartbeat_at_idx ON graphile_worker._private_workers USING btree (last_heartbeat_at);
 
@@ -768,6 +837,188 @@ AS $hathi$
     permanently_failed = known.permanently_failed + excluded.permanently_failed;
 $hathi$;
 
+create function graphile_worker._hathi_admit_jobs(limit_ids integer[], rows tid[], queue_ids integer[], most integer, moment timestamp with time zone, horizon timestamp with time zone, OUT admitted integer[], OUT start_ats timestamp with time zone[], OUT slacks double precision[], OUT release_at timestamp with time zone)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  bound record;
+  b_id integer[] := '{}';
+  b_kind text[] := '{}';
+  b_path text[] := '{}';
+  b_places integer[] := '{}';
+  b_period double precision[] := '{}';
+  b_burst integer[] := '{}';
+  b_cost integer[] := '{}';
+  b_cost_path text[] := '{}';
+  b_tasks text[] := '{}';
+  -- What is left of each limit and key that was met.
+  s_name text[] := '{}';
+  s_bound integer[] := '{}';
+  s_key text[] := '{}';
+  s_free integer[] := '{}';
+  s_tat timestamptz[] := '{}';
+  s_step double precision[] := '{}';
+  s_burst integer[] := '{}';
+  s_slack double precision[] := '{}';
+  s_spent boolean[] := '{}';
+  own record;
+  job_payload json;
+  refused_queues integer[] := '{}';
+  state integer;
+  met integer[];
+  costs integer[];
+  start_at timestamptz;
+  free_at timestamptz;
+  slack double precision;
+  is_admitted boolean;
+  is_whole boolean;
+  cost integer;
+  name text;
+  wanted_key text;
+begin
+  admitted := '{}';
+  start_ats := '{}';
+  slacks := '{}';
+  for bound in
+    select l.id, l.kind, l.path, coalesce(o.places, l.places) as places, coalesce(o.period_ms, l.period_ms) as period_ms,
+      coalesce(o.burst, l.burst) as burst, l.cost, l.cost_path,
+      array(
+        select task.id from graphile_worker._hathi_limited_tasks as member
+        join graphile_worker._private_tasks as task on task.identifier = member.task
+        where l.id = any (member.limit_ids)
+      ) as tasks
+    from graphile_worker._hathi_limits as l
+    left join graphile_worker._hathi_limit_overrides as o on o.limit_id = l.id and o.key = '*'
+    where l.id = any (limit_ids)
+    order by l.id
+  loop
+    b_id := b_id || bound.id;
+    b_kind := b_kind || bound.kind;
+    b_path := b_path || bound.path::text;
+    b_places := b_places || bound.places;
+    b_period := b_period || bound.period_ms;
+    b_burst := b_burst || bound.burst;
+    b_cost := b_cost || bound.cost;
+    b_cost_path := b_cost_path || bound.cost_path::text;
+    b_tasks := b_tasks || bound.tasks::text;
+  end loop;
+
+  for nth in 1 .. cardinality(rows) loop
+    exit when cardinality(admitted) >= most;
+    continue when queue_ids[nth] = any (refused_queues);
+    select job.payload into job_payload from graphile_worker._private_jobs as job where job.ctid = rows[nth];
+    met := '{}';
+    costs := '{}';
+    start_at := moment;
+    slack := null;
+    is_admitted := true;
+    is_whole := false;
+    for b in 1 .. cardinality(b_id) loop
+      wanted_key := case
+        when b_path[b] = '{}' then '*'
+        else graphile_worker._hathi_limit_key(job_payload, b_path[b]::text[])
+      end;
+      name := b || wanted_key;
+      state := array_position(s_name, name);
+      if state is null then
+        select o.places, o.period_ms, o.burst, (
+            select r.tat from graphile_worker._hathi_limit_rates as r where r.limit_id = b_id[b] and r.key = wanted_key
+          ) as tat, (
+            select h.until from graphile_worker._hathi_limit_holds as h
+            where h.limit_id = b_id[b] and h.key = wanted_key and h.until > moment
+          ) as held_until
+        into own
+        from (select 1) as one
+        left join graphile_worker._hathi_limit_overrides as o
+          on o.limit_id = b_id[b] and o.key = wanted_key and wanted_key <> '*';
+        s_name := s_name || name;
+        s_bound := s_bound || b;
+        s_key := s_key || wanted_key;
+        s_spent := s_spent || false;
+        s_free := s_free || case
+          when own.held_until is not null then 0
+          when b_kind[b] = 'concurrency'
+            then coalesce(own.places, b_places[b])
+              - graphile_worker._hathi_count_locked(b_tasks[b]::integer[], b_path[b]::text[], wanted_key)
+        end;
+        s_tat := s_tat || coalesce(own.tat, '-infinity');
+        s_slack := s_slack || greatest(5, least(250, coalesce(own.period_ms, b_period[b]) * 0.04));
+        s_step := s_step || case
+          when b_kind[b] <> 'rate' then null
+          when coalesce(own.places, b_places[b]) > 0 then (
+            coalesce(own.period_ms, b_period[b]) + greatest(5, least(250, coalesce(own.period_ms, b_period[b]) * 0.04))
+          ) / coalesce(own.places, b_places[b])
+          else 'infinity'
+        end;
+        s_burst := s_burst || coalesce(own.burst, b_burst[b]);
+        state := cardinality(s_name);
+        release_at := least(release_at, own.held_until);
+      end if;
+      if s_free[state] <= 0 then
+        is_admitted := false;
+        is_whole := is_whole or b_path[b] = '{}';
+        exit;
+      end if;
+      cost := 1;
+      if b_kind[b] = 'rate' then
+        if s_step[state] = 'infinity' then
+          is_admitted := false;
+          is_whole := is_whole or b_path[b] = '{}';
+          exit;
+        end if;
+        cost := least(
+          coalesce(b_places[b], 1),
+          case
+            when b_cost_path[b] is null then b_cost[b]
+            else graphile_worker._hathi_limit_number(job_payload, b_cost_path[b]::text[], 1000000)
+          end
+        );
+        free_at := case
+          when s_tat[state] = '-infinity' then moment
+          else s_tat[state] + (cost - 1 - s_burst[state]) * s_step[state] * interval '1 millisecond'
+        end;
+        start_at := greatest(start_at, free_at);
+        slack := least(slack, s_slack[state]);
+        if free_at > horizon then
+          release_at := least(release_at, free_at);
+          is_admitted := false;
+          is_whole := is_whole or b_path[b] = '{}';
+          exit;
+        end if;
+      end if;
+      met := met || state;
+      costs := costs || cost;
+    end loop;
+    if not is_admitted then
+      -- What is used up as a whole admits no other job either.
+      exit when is_whole;
+      refused_queues := refused_queues || queue_ids[nth];
+      continue;
+    end if;
+    for m in 1 .. cardinality(met) loop
+      state := met[m];
+      s_free[state] := s_free[state] - 1;
+      if s_step[state] is not null then
+        s_tat[state] := greatest(s_tat[state], start_at) + costs[m] * s_step[state] * interval '1 millisecond';
+        s_spent[state] := true;
+      end if;
+    end loop;
+    admitted := admitted || nth;
+    start_ats := start_ats || case when slack is not null then start_at end;
+    slacks := slacks || slack;
+  end loop;
+
+  insert into graphile_worker._hathi_limit_rates as rate (limit_id, key, tat, free_at)
+  select b_id[s_bound[nth]], s_key[nth], s_tat[nth], s_tat[nth] - s_burst[nth] * s_step[nth] * interval '1 millisecond'
+  from generate_series(1, cardinality(s_name)) as nth
+  where s_spent[nth]
+  order by 1, 2
+  on conflict (limit_id, key) do update set tat = excluded.tat, free_at = excluded.free_at;
+end;
+$hathi$;
+
 create function graphile_worker._hathi_adopt_suspect(pool_id text, task_ids integer[], forbidden text[], accepted text[], clock timestamp with time zone)
  RETURNS SETOF graphile_worker._private_jobs
  LANGUAGE plpgsql
@@ -874,6 +1125,35 @@ begin
     for share of pause skip locked
     for no key update of unlocked skip locked
   ));
+end;
+$hathi$;
+
+create function graphile_worker._hathi_announce_places(task_ids integer[], clock timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+AS $hathi$
+begin
+  perform pg_notify('hathi:limits', '')
+  from (
+    select
+    from graphile_worker._private_tasks as freed
+    join graphile_worker._hathi_limited_tasks as its on its.task = freed.identifier
+    join graphile_worker._hathi_limited_tasks as other on other.limit_ids && its.limit_ids
+    join graphile_worker._private_tasks as task on task.identifier = other.task
+    cross join lateral (
+      select from graphile_worker._private_jobs as job
+      where job.task_id = task.id
+        and job.locked_at is null
+        and job.attempts < job.max_attempts
+        and job.run_at <= coalesce(clock, now())
+      limit 1
+    ) as waiting
+    where freed.id = any (task_ids)
+    limit 1
+  ) as found;
 end;
 $hathi$;
 
@@ -1150,6 +1430,394 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_claim_limited(pool_id text, task_ids integer[], wanted integer, ahead integer, per_queue integer, forbidden text[], accepted text[], clock timestamp with time zone, with_queues boolean, turns jsonb, nth integer, relaxed boolean, OUT jobs text, OUT starts text, OUT took_ms double precision, OUT due_in_ms double precision, OUT is_blocked boolean, OUT new_turns jsonb)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_tidscan TO 'on'
+ SET enable_nestloop TO 'on'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_sort TO 'off'
+ SET enable_incremental_sort TO 'off'
+ SET enable_material TO 'off'
+ SET jit TO 'off'
+ SET extra_float_digits TO '1'
+AS $hathi$
+declare
+  instant constant timestamptz := coalesce(clock, now());
+  began_at constant timestamptz := clock_timestamp();
+  moment timestamptz;
+  horizon timestamptz;
+  member record;
+  bound record;
+  -- Limits on everything, and how many places of each are free.
+  w_id integer[] := '{}';
+  w_free integer[] := '{}';
+  w_places integer[] := '{}';
+  -- The tasks, in the order in which they are served.
+  t_id integer[] := '{}';
+  t_limits text[] := '{}';
+  t_path text[] := '{}';
+  t_admit text[] := '{}';
+  t_rated boolean[] := '{}';
+  t_durable boolean[] := '{}';
+  t_done boolean[] := '{}';
+  t_blocked boolean[] := '{}';
+  level integer := -32769;
+  free integer;
+  room integer := wanted + greatest(ahead, 0);
+  left_now integer := wanted;
+  most integer;
+  found record;
+  queued record;
+  verdict record;
+  head record;
+  taken_rows tid[];
+  taken_queues integer[];
+  taken_ids bigint[] := '{}';
+  ids bigint[];
+  start_texts text[] := '{}';
+  mine integer[];
+  is_durable boolean := false;
+  is_contended boolean := false;
+  due timestamptz;
+  has_queued boolean;
+  has_verdict boolean;
+  last_place integer;
+begin
+  is_blocked := false;
+  new_turns := turns;
+  took_ms := 0;
+  if room <= 0 then
+    return;
+  end if;
+  mine := array(
+    select distinct bound_id
+    from graphile_worker._hathi_limited_tasks as m
+    join graphile_worker._private_tasks as task on task.identifier = m.task
+    cross join unnest(m.limit_ids) as bound_id
+    where task.id = any (task_ids)
+  );
+  if mine = '{}' then
+    return;
+  end if;
+  if not graphile_worker._hathi_lock_limits(mine) then
+    due_in_ms := 0;
+    return;
+  end if;
+  moment := clock_timestamp();
+  horizon := moment + interval '50 milliseconds';
+
+  for bound in
+    select l.id, coalesce(o.places, l.places) as places, array(
+        select task.id from graphile_worker._hathi_limited_tasks as m
+        join graphile_worker._private_tasks as task on task.identifier = m.task
+        where l.id = any (m.limit_ids)
+      ) as tasks, (
+        select h.until from graphile_worker._hathi_limit_holds as h where h.limit_id = l.id and h.key = '*' and h.until > moment
+      ) as held_until, l.kind
+    from graphile_worker._hathi_limits as l
+    left join graphile_worker._hathi_limit_overrides as o on o.limit_id = l.id and o.key = '*'
+    where l.id = any (mine) and (l.kind = 'concurrency' and l.path = '{}' or exists (
+      select from graphile_worker._hathi_limit_holds as h where h.limit_id = l.id and h.key = '*' and h.until > moment
+    ))
+  loop
+    w_id := w_id || bound.id;
+    w_places := w_places || bound.places;
+    w_free := w_free || case
+      when bound.held_until is not null then 0
+      else bound.places - graphile_worker._hathi_count_locked(bound.tasks, '{}', null)
+    end;
+    due := least(due, bound.held_until);
+  end loop;
+
+  for member in
+    select task.id, m.limit_ids, m.since, coalesce((
+        select l.path from graphile_worker._hathi_limits as l
+        where l.id = any (m.limit_ids) and l.path <> '{}'
+        order by l.kind <> 'fair', l.kind <> 'concurrency', l.id
+        limit 1
+      ), '{}') as path
+    from graphile_worker._hathi_limited_tasks as m
+    join graphile_worker._private_tasks as task on task.identifier = m.task
+    where task.id = any (task_ids)
+    order by hashint4(task.id + nth)
+  loop
+    t_id := t_id || member.id;
+    t_limits := t_limits || member.limit_ids::text;
+    t_path := t_path || member.path::text;
+    t_admit := t_admit || array(
+      select l.id from graphile_worker._hathi_limits as l
+      where l.id = any (member.limit_ids)
+        and (l.kind = 'rate' or l.kind = 'concurrency' and l.path <> '{}' and l.path <> member.path)
+    )::text;
+    t_rated := t_rated || exists (
+      select from graphile_worker._hathi_limits as l where l.id = any (member.limit_ids) and l.kind = 'rate'
+    );
+    t_durable := t_durable || exists (
+      select from graphile_worker._hathi_limits as l
+      where l.id = any (member.limit_ids) and (l.kind = 'rate' or l.kind = 'concurrency' and l.path <> '{}')
+    );
+    t_blocked := t_blocked || false;
+    -- Claims that knew nothing of the limit may still be under way.
+    t_done := t_done || (member.since > moment - interval '250 milliseconds');
+    if member.since > moment - interval '250 milliseconds' then
+      due := least(due, member.since + interval '250 milliseconds');
+    end if;
+  end loop;
+
+  has_queued := with_queues and exists (
+    select from graphile_worker._private_jobs as job where job.is_available and job.job_queue_id is not null
+  );
+  for phase in 0 .. 1 loop
+    if (phase + nth) % 2 = 0 and has_queued then
+      -- Jobs of named queues.
+      for t in 1 .. cardinality(t_id) loop
+        continue when t_done[t];
+        free := (select min(w_free[w]) from generate_subscripts(w_id, 1) as w where w_id[w] = any (t_limits[t]::integer[]));
+        most := least(left_now, coalesce(free, left_now));
+        t_blocked[t] := t_blocked[t] or coalesce(free <= 0, false);
+        continue when most <= 0;
+        select * into queued
+        from graphile_worker._hathi_scan_queues(array[t_id[t]], most, per_queue, forbidden, accepted, instant);
+        is_contended := is_contended or queued.contended;
+        continue when queued.rows = '{}';
+        select * into verdict
+        from graphile_worker._hathi_admit_jobs(
+          t_limits[t]::integer[], queued.rows, queued.queue_ids, most, moment, horizon
+        );
+        due := least(due, verdict.release_at);
+        continue when verdict.admitted = '{}';
+        taken_rows := array(select queued.rows[a] from unnest(verdict.admitted) as a);
+        taken_queues := array(select distinct queued.queue_ids[a] from unnest(verdict.admitted) as a);
+        ids := array(select queued.ids[a] from unnest(verdict.admitted) with ordinality as admitted (a, place) order by place);
+        update graphile_worker._private_jobs as job
+        set attempts = job.attempts + 1, locked_by = pool_id, locked_at = instant
+        where job.ctid = any (taken_rows);
+        update graphile_worker._private_job_queues as queue
+        set locked_by = pool_id, locked_at = instant
+        where queue.id = any (taken_queues);
+        is_durable := true;
+        for a in 1 .. cardinality(ids) loop
+          if verdict.start_ats[a] is not null then
+            start_texts := start_texts || json_build_array(
+              ids[a]::text, date_part('epoch', verdict.start_ats[a] - began_at) * 1000, verdict.slacks[a]
+            )::text;
+          end if;
+        end loop;
+        taken_ids := taken_ids || ids;
+        room := room - cardinality(ids);
+        left_now := greatest(0, left_now - cardinality(ids));
+        for w in 1 .. cardinality(w_id) loop
+          if w_id[w] = any (t_limits[t]::integer[]) then
+            w_free[w] := w_free[w] - cardinality(ids);
+          end if;
+        end loop;
+      end loop;
+    end if;
+
+    if (phase + nth) % 2 = 1 then
+      while room > 0 loop
+        select min(first.priority) into level
+        from unnest(t_id, t_done) as task (id, is_done)
+        cross join lateral (
+          select job.priority
+          from graphile_worker._private_jobs as job
+          where job.locked_at is null
+            and job.attempts < job.max_attempts
+            and job.job_queue_id is null
+            and job.task_id = task.id
+            and job.priority > level
+          order by job.priority
+          limit 1
+        ) as first
+        where not task.is_done;
+        exit when level is null;
+        for t in 1 .. cardinality(t_id) loop
+          continue when t_done[t];
+          loop
+            free := (select min(w_free[w]) from generate_subscripts(w_id, 1) as w where w_id[w] = any (t_limits[t]::integer[]));
+            if free <= 0 then
+              t_blocked[t] := true;
+              t_done[t] := true;
+              exit;
+            end if;
+            -- Ahead of the free slots only where the limit has places to spare: what is held takes a place.
+            most := case
+              when t_rated[t] then least(left_now, coalesce(free, left_now))
+              when free is null then room
+              else least(room, free, left_now + greatest(0, free - left_now) / 2)
+            end;
+            exit when most <= 0;
+            if t_path[t] = '{}' then
+              select coalesce(array_agg(next.tid), '{}') as rows, false as is_unfinished, null::timestamptz as release_at,
+                null::text[] as keys, null::integer[] as useds, null::text as last_key, false as is_contended
+              into found
+              from (
+                select job.ctid as tid
+                from graphile_worker._private_jobs as job
+                where job.locked_at is null
+                  and job.attempts < job.max_attempts
+                  and job.job_queue_id is null
+                  and job.task_id = t_id[t]
+                  and job.priority = level
+                  and job.run_at <= instant
+                  and (forbidden is null or (job.flags ?| forbidden) is not true)
+                  and (accepted is null or (job.flags ?| accepted) is true)
+                order by job.run_at, job.id
+                limit most
+                for update skip locked
+              ) as next;
+            else
+              select * into found
+              from graphile_worker._hathi_find_turns(
+                t_id[t], t_path[t]::text[], t_limits[t]::integer[], level::smallint, left_now, most,
+                coalesce(new_turns -> t_id[t]::text ->> 0, ''), coalesce((new_turns -> t_id[t]::text ->> 1)::integer, 0),
+                forbidden, accepted, instant, moment, horizon
+              );
+              due := least(due, found.release_at);
+              is_contended := is_contended or found.is_contended;
+              if found.is_unfinished then
+                is_contended := true;
+                new_turns := jsonb_set(new_turns, array[t_id[t]::text], jsonb_build_array(found.last_key, 1000000));
+              end if;
+            end if;
+
+            taken_rows := found.rows;
+            has_verdict := taken_rows <> '{}' and t_admit[t] <> '{}';
+            if has_verdict then
+              select * into verdict
+              from graphile_worker._hathi_admit_jobs(t_admit[t]::integer[], taken_rows, null, most, moment, horizon);
+              due := least(due, verdict.release_at);
+              taken_rows := array(select found.rows[a] from unnest(verdict.admitted) with ordinality as admitted (a, place) order by place);
+            end if;
+            if cardinality(taken_rows) > 0 then
+              -- The addresses are in the order in which the jobs should start.
+              ids := array(
+                select job.id
+                from unnest(taken_rows) with ordinality as line (tid, place)
+                join graphile_worker._private_jobs as job on job.ctid = line.tid
+                order by line.place
+              );
+              update graphile_worker._private_jobs as job
+              set attempts = job.attempts + 1, locked_by = pool_id, locked_at = instant
+              where job.ctid = any (taken_rows);
+              if has_verdict then
+                for a in 1 .. cardinality(ids) loop
+                  if verdict.start_ats[a] is not null then
+                    start_texts := start_texts || json_build_array(
+                      ids[a]::text, date_part('epoch', verdict.start_ats[a] - began_at) * 1000, verdict.slacks[a]
+                    )::text;
+                  end if;
+                end loop;
+              end if;
+              taken_ids := taken_ids || ids;
+              room := room - cardinality(ids);
+              left_now := greatest(0, left_now - cardinality(ids));
+              is_durable := is_durable or t_durable[t];
+              for w in 1 .. cardinality(w_id) loop
+                if w_id[w] = any (t_limits[t]::integer[]) then
+                  w_free[w] := w_free[w] - cardinality(ids);
+                  is_durable := is_durable or w_free[w] < w_places[w] / 2;
+                end if;
+              end loop;
+              if t_path[t] <> '{}' and not found.is_unfinished and found.keys[1] is not null then
+                last_place := cardinality(found.rows);
+                if has_verdict then
+                  last_place := verdict.admitted[cardinality(verdict.admitted)];
+                end if;
+                new_turns := jsonb_set(
+                  new_turns, array[t_id[t]::text], jsonb_build_array(found.keys[last_place], found.useds[last_place])
+                );
+              end if;
+              -- There may be more of the same keys.
+              continue when t_path[t] <> '{}' and room > 0 and not found.is_unfinished;
+            elsif found.rows <> '{}' and t_path[t] = '{}' then
+              -- A rate that admits nothing now.
+              t_done[t] := true;
+              t_blocked[t] := true;
+            end if;
+            if room > 0 and t_path[t] = '{}' and not t_done[t] then
+              select job.run_at into head
+              from graphile_worker._private_jobs as job
+              where job.locked_at is null
+                and job.attempts < job.max_attempts
+                and job.job_queue_id is null
+                and job.task_id = t_id[t]
+                and job.priority = level
+                and (forbidden is null or (job.flags ?| forbidden) is not true)
+                and (accepted is null or (job.flags ?| accepted) is true)
+              order by job.run_at, job.id
+              limit 1;
+              if head.run_at > instant then
+                due := least(due, moment + (least(head.run_at, instant + interval '1 day') - instant));
+              elsif cardinality(taken_rows) < most then
+                -- Another transaction holds it, or a rate refused it; then the time of its release is known.
+                is_contended := is_contended or not has_verdict and head.run_at is not null;
+              end if;
+            end if;
+            exit;
+          end loop;
+        end loop;
+      end loop;
+    end if;
+  end loop;
+
+  if taken_ids <> '{}' then
+    select
+      '[' || string_agg(
+        concat(
+          '["', claimed.id, '",', coalesce(claimed.job_queue_id::text, 'null'), ',', claimed.task_id, ',',
+          case when claimed.is_large then 'null' else claimed.payload::text end, ',',
+          claimed.priority, ',', least(greatest(date_part('epoch', claimed.run_at), -1e15), 1e15), ',',
+          claimed.attempts, ',', claimed.max_attempts, ',',
+          case
+            when claimed.last_error is null then 'null'
+            when pg_column_size(claimed.last_error) > 8000 then to_json(substr(claimed.last_error, 1, 8000))::text
+            else to_json(claimed.last_error)::text
+          end, ',',
+          least(greatest(date_part('epoch', claimed.created_at), -1e15), 1e15), ',',
+          least(greatest(date_part('epoch', claimed.updated_at), -1e15), 1e15), ',',
+          case when claimed.key is null then 'null' else to_json(claimed.key)::text end, ',', claimed.revision, ',',
+          coalesce(claimed.flags::text, 'null'), case when claimed.is_large then ',1]' else ']' end
+        ),
+        ',' order by claimed.place
+      ) || ']'
+    into jobs
+    from (
+      select job.*, line.place,
+        pg_column_size(job.payload) > 8000
+          or (pg_column_size(job.payload) > 1000 and pg_column_compression(job.payload) is not null) as is_large
+      from unnest(taken_ids) with ordinality as line (id, place)
+      join graphile_worker._private_jobs as job on job.id = line.id
+    ) as claimed;
+    starts := '[' || array_to_string(start_texts, ',') || ']';
+    -- A claim that the server forgot in a crash would free a place that is taken. Where there are plenty, that does no harm.
+    if relaxed and not is_durable then
+      perform set_config('synchronous_commit', 'off', true);
+    end if;
+  end if;
+  if room > 0 then
+    if has_queued then
+      due := least(due, moment + (least(
+        graphile_worker._hathi_next_due(t_id, forbidden, accepted, instant, '{}', '{}', '{}'), instant + interval '1 day'
+      ) - instant));
+    end if;
+    is_blocked := not false = any (t_blocked) and not has_queued;
+    due_in_ms := case
+      when is_contended then 0
+      when due is not null then greatest(1, date_part('epoch', due - clock_timestamp()) * 1000)
+    end;
+  end if;
+  took_ms := date_part('epoch', clock_timestamp() - began_at) * 1000;
+end;
+$hathi$;
+
 create function graphile_worker._hathi_collect_rollup(cap integer, max_tasks integer, max_pages integer)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -1416,6 +2084,39 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_count_locked(task_ids integer[], path text[], key text)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET jit TO 'off'
+AS $hathi$
+declare
+  task_id integer;
+  part integer;
+  total integer := 0;
+begin
+  foreach task_id in array task_ids loop
+    if path = '{}' then
+      execute replace($sql$
+        select count(*) from graphile_worker._private_jobs as job where job.task_id = {task} and job.locked_at is not null
+      $sql$, '{task}', task_id::text) into part;
+    else
+      execute replace(replace(replace($sql$
+        select count(*) from graphile_worker._private_jobs as job
+        where {of_task} = {task} and job.locked_at is not null
+          and graphile_worker._hathi_limit_key(job.payload, {path}::text[]) collate "C" = $1
+      $sql$, '{task}', task_id::text), '{path}', quote_literal(path::text)), '{of_task}', case
+        when graphile_worker._hathi_has_limit_index('r', task_id, path) then 'job.task_id + 0' else 'job.task_id'
+      end) into part using key;
+    end if;
+    total := total + part;
+  end loop;
+  return total;
+end;
+$hathi$;
+
 create function graphile_worker._hathi_count_waiting(task integer, cap integer)
  RETURNS TABLE(waiting bigint, scheduled bigint, oldest timestamp with time zone)
  LANGUAGE sql
@@ -1470,6 +2171,70 @@ AS $hathi$
         limit 1
       ) as first
     );
+$hathi$;
+
+create function graphile_worker._hathi_declare_limits(tasks text[], definitions jsonb, declared_by text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+#variable_conflict use_column
+declare
+  changes integer;
+  total integer := 0;
+  task_name text;
+  ids integer[];
+begin
+  insert into graphile_worker._hathi_limits as old
+    (scope, name, kind, path, places, period_ms, burst, weight, weight_path, cost, cost_path, declared_by)
+  select new.scope, new.name, new.kind, new.path, new.places, new.period_ms, new.burst, new.weight, new.weight_path, new.cost,
+    new.cost_path, _hathi_declare_limits.declared_by
+  from jsonb_to_recordset(definitions) as new (
+    scope text, name text, kind text, path text[], places integer, period_ms double precision, burst integer,
+    weight integer, weight_path text[], cost integer, cost_path text[]
+  )
+  order by new.scope, new.name, new.kind, new.path
+  on conflict (scope, name, kind, path) do update set
+    places = excluded.places, period_ms = excluded.period_ms, burst = excluded.burst, weight = excluded.weight,
+    weight_path = excluded.weight_path, cost = excluded.cost, cost_path = excluded.cost_path, origin = 'code',
+    declared_at = now(), declared_by = excluded.declared_by
+  where (old.places, old.period_ms, old.burst, old.weight, old.weight_path, old.cost, old.cost_path, old.origin)
+    is distinct from (excluded.places, excluded.period_ms, excluded.burst, excluded.weight, excluded.weight_path, excluded.cost,
+      excluded.cost_path, 'code');
+  get diagnostics total = row_count;
+
+  for task_name in select distinct name from unnest(tasks) as name order by name loop
+    perform 1 from graphile_worker._hathi_limited_tasks as member where member.task = task_name for update;
+    ids := array(
+      select bound.id
+      from jsonb_array_elements(definitions) as new (definition)
+      join graphile_worker._hathi_limits as bound
+        on bound.scope = new.definition ->> 'scope' and bound.name = new.definition ->> 'name' and bound.kind = new.definition ->> 'kind'
+        and bound.path = array(select jsonb_array_elements_text(new.definition -> 'path'))
+      where new.definition -> 'tasks' ? task_name
+      union
+      select bound.id
+      from graphile_worker._hathi_limited_tasks as member
+      join graphile_worker._hathi_limits as bound on bound.id = any (member.limit_ids)
+      where member.task = task_name and bound.origin = 'set'
+      order by 1
+    );
+    if ids = '{}' then
+      delete from graphile_worker._hathi_limited_tasks as member where member.task = task_name;
+    else
+      insert into graphile_worker._hathi_limited_tasks as member (task, limit_ids)
+      values (task_name, ids)
+      on conflict (task) do update set limit_ids = excluded.limit_ids
+      where member.limit_ids <> excluded.limit_ids;
+    end if;
+    get diagnostics changes = row_count;
+    total := total + changes;
+  end loop;
+  if total > 0 then
+    perform pg_notify('hathi:limits', 'changed');
+  end if;
+  return total > 0;
+end;
 $hathi$;
 
 create function graphile_worker._hathi_fail_jobs(pool_id text, job_ids bigint[], tries integer[], errors text[], payloads text[], queue_ids integer[], ended_ids bigint[], in_doubt boolean, OUT lost bigint[], OUT held bigint[], OUT held_queues integer[], OUT cancelled bigint[])
@@ -1691,6 +2456,282 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_find_limit(name text, with_key boolean, kind text, path text[])
+ RETURNS integer
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  found_ids integer[];
+  described text;
+begin
+  select array_agg(bound.id), string_agg(
+    format('%s of %s %L%s', bound.kind, bound.scope, bound.name,
+      case when bound.path = '{}' then '' else ' by ' || array_to_string(bound.path, '.') end), '; ' order by bound.id
+  ) into found_ids, described
+  from graphile_worker._hathi_limits as bound
+  where bound.name = _hathi_find_limit.name
+    and (_hathi_find_limit.kind is null or bound.kind = _hathi_find_limit.kind)
+    and case when _hathi_find_limit.path is null then (bound.path <> '{}') = with_key else bound.path = _hathi_find_limit.path end
+    and exists (select from graphile_worker._hathi_limited_tasks as member where bound.id = any (member.limit_ids));
+  if cardinality(found_ids) > 1 then
+    raise exception 'Several limits are called ''%'': %.', _hathi_find_limit.name, described
+      using errcode = '22023', hint = 'Say which one with its kind (concurrency, rate or fair) or the path of its key.';
+  end if;
+  return found_ids[1];
+end;
+$hathi$;
+
+create function graphile_worker._hathi_find_turns(task_id integer, path text[], limit_ids integer[], level smallint, wanted integer, most integer, from_key text, from_used integer, forbidden text[], accepted text[], instant timestamp with time zone, moment timestamp with time zone, horizon timestamp with time zone, OUT rows tid[], OUT keys text[], OUT useds integer[], OUT release_at timestamp with time zone, OUT is_unfinished boolean, OUT last_key text, OUT is_contended boolean)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  max_visits constant integer := 1000;
+  -- The condition on the task is spelt so that these indexes only can be used; the planner knows too little about keys to prefer them.
+  is_indexed boolean;
+  counts_text text := '';
+  key_text text;
+  suits text;
+  free_text text := '1000000';
+  release_text text := 'null::timestamptz';
+  weight_text text := '1';
+  walk_text text;
+  bound record;
+  upto text := '>';
+  visited record;
+  k_keys text[] := '{}';
+  k_frees integer[] := '{}';
+  k_shares integer[] := '{}';
+  k_weights integer[] := '{}';
+  visits integer := 0;
+  total bigint := 0;
+  growth integer;
+begin
+  is_unfinished := false;
+  is_contended := false;
+  is_indexed := graphile_worker._hathi_has_limit_index('w', task_id, path) and not exists (
+    select from graphile_worker._hathi_limits as l
+    join graphile_worker._hathi_limited_tasks as member on l.id = any (member.limit_ids)
+    join graphile_worker._private_tasks as task on task.identifier = member.task
+    where l.id = any (_hathi_find_turns.limit_ids) and l.kind = 'concurrency' and l.path = _hathi_find_turns.path
+      and not graphile_worker._hathi_has_limit_index('r', task.id, l.path)
+  );
+  key_text := replace(
+    $sql$ graphile_worker._hathi_limit_key(job.payload, {path}::text[]) collate "C" $sql$, '{path}', quote_literal(path::text)
+  );
+  for bound in
+    select l.id, l.kind, coalesce(o.places, l.places) as places, coalesce(o.weight, l.weight) as weight, l.weight_path,
+      array(
+        select task.id from graphile_worker._hathi_limited_tasks as member
+        join graphile_worker._private_tasks as task on task.identifier = member.task
+        where l.id = any (member.limit_ids)
+      ) as tasks
+    from graphile_worker._hathi_limits as l
+    left join graphile_worker._hathi_limit_overrides as o on o.limit_id = l.id and o.key = '*'
+    where l.id = any (limit_ids) and l.path = _hathi_find_turns.path
+    order by l.id desc
+  loop
+    release_text := release_text || replace($sql$, (
+      select h.until from graphile_worker._hathi_limit_holds as h
+      where h.limit_id = {id} and h.key = next.key and h.until > $7
+    )$sql$, '{id}', bound.id::text);
+    if bound.kind = 'concurrency' then
+      free_text := free_text || replace(replace($sql$,
+        coalesce((
+          select o.places from graphile_worker._hathi_limit_overrides as o where o.limit_id = {id} and o.key = next.key
+        ), {places})$sql$, '{id}', bound.id::text), '{places}', bound.places::text);
+      if not is_indexed then
+        counts_text := counts_text || replace(replace(replace($sql$
+          taken_{id} as materialized (
+            select {key} as key, count(*)::integer as jobs
+            from graphile_worker._private_jobs as job
+            where job.task_id = any ({tasks}::integer[]) and job.locked_at is not null
+            group by 1
+          ),$sql$, '{id}', bound.id::text), '{tasks}', quote_literal(bound.tasks::text)), '{key}', key_text);
+        free_text := free_text || replace(
+          ' - coalesce((select taken.jobs from taken_{id} as taken where taken.key = next.key), 0)', '{id}', bound.id::text
+        );
+        continue;
+      end if;
+      for nth in 1 .. cardinality(bound.tasks) loop
+        free_text := free_text || replace(replace($sql$ - (
+          select count(*)::integer from graphile_worker._private_jobs as job
+          where job.task_id + 0 = {task} and job.locked_at is not null and {key} = next.key
+        )$sql$, '{task}', bound.tasks[nth]::text), '{key}', key_text);
+      end loop;
+    elsif bound.kind = 'rate' then
+      release_text := release_text || replace($sql$, (
+        select r.free_at from graphile_worker._hathi_limit_rates as r
+        where r.limit_id = {id} and r.key = next.key and r.free_at > $6
+      )$sql$, '{id}', bound.id::text);
+    end if;
+    if bound.weight <> 1 or bound.weight_path is not null or weight_text = '1' then
+      weight_text := coalesce(
+        replace(
+          'graphile_worker._hathi_limit_number(next.payload, {path}::text[], 1000)', '{path}', quote_literal(bound.weight_path::text)
+        ),
+        bound.weight::text
+      );
+      weight_text := replace(replace($sql$coalesce((
+        select o.weight from graphile_worker._hathi_limit_overrides as o where o.limit_id = {id} and o.key = next.key
+      ), {weight})$sql$, '{id}', bound.id::text), '{weight}', weight_text);
+    end if;
+  end loop;
+  suits := replace(replace($sql$
+    {of_task} = {task}
+      and job.locked_at is null
+      and job.attempts < job.max_attempts
+      and job.job_queue_id is null
+      and job.priority = $1
+      and ($8::text[] is null or (job.flags ?| $8::text[]) is not true)
+      and ($9::text[] is null or (job.flags ?| $9::text[]) is true)$sql$, '{task}', task_id::text),
+    '{of_task}', case when is_indexed then 'job.task_id + 0' else 'job.task_id' end);
+
+  if not is_indexed then
+    -- The index is being built: the first jobs in line, as far as the limits of their keys go.
+    execute replace(replace(replace(replace(replace($sql$
+      with {counts} head as materialized (
+        select job.ctid as tid, {key} as key, job.run_at, job.id, job.payload
+        from graphile_worker._private_jobs as job
+        where {suits} and job.run_at <= $5
+        order by job.run_at, job.id
+        limit $3 + 200
+        for update skip locked
+      ), ranked as materialized (
+        select head.tid, head.key, head.run_at, head.id, room.free,
+          row_number() over (partition by head.key order by head.run_at, head.id) as nth
+        from head
+        join (
+          select next.key, case when greatest({release}) is null then least({free}) else 0 end as free
+          from (select head.key, min(head.run_at) as run_at, null::json as payload from head group by head.key) as next
+        ) as room on room.key = head.key
+      )
+      select coalesce(array_agg(first.tid), '{}'), coalesce(array_agg(first.key), '{}'),
+        coalesce(array_agg(1), '{}')
+      from (
+        select ranked.tid, ranked.key from ranked where ranked.nth <= ranked.free order by ranked.run_at, ranked.id limit $3
+      ) as first
+      where $2::integer is not null and $4::text is null
+    $sql$, '{suits}', suits), '{release}', release_text), '{free}', free_text), '{key}', key_text), '{counts}', counts_text)
+    into rows, keys, useds
+    using level, wanted, least(wanted, most), null::text, instant, horizon, moment, forbidden, accepted;
+    release_at := clock_timestamp() + interval '500 milliseconds';
+    return;
+  end if;
+
+  walk_text := replace(replace(replace(replace(replace($sql$
+    with recursive walk as (
+      select 0 as nth, $2::text collate "C" as key, coalesce(room.free, 0) as free,
+        greatest(coalesce(room.weight, 1) - $10::integer, 0) as share, coalesce(room.weight, 1) as weight,
+        coalesce(least(room.free, greatest(room.weight - $10::integer, 0)), 0)::bigint as total, room.release_at
+      from (select 1) as one
+      left join lateral (
+        select {key} as key, job.run_at, job.payload
+        from graphile_worker._private_jobs as job
+        where {suits} and {key} = $2
+        order by job.run_at, job.id
+        limit 1
+      ) as next on true
+      left join lateral ({room}) as room on next.key is not null
+      union all
+      select walk.nth + 1, next.key, room.free, room.weight, room.weight, walk.total + least(room.free, room.weight), room.release_at
+      from walk
+      cross join lateral (
+        select {key} as key, job.run_at, job.payload
+        from graphile_worker._private_jobs as job
+        where {suits} and {key} > walk.key and {key} < $4
+        order by {key}, job.run_at, job.id
+        limit 1
+      ) as next
+      cross join lateral ({room}) as room
+      where walk.total < $3 and walk.nth < $11
+    )
+    select
+      coalesce(array_agg(walk.key order by walk.nth) filter (where walk.free > 0), '{}') as keys,
+      coalesce(array_agg(walk.free order by walk.nth) filter (where walk.free > 0), '{}') as frees,
+      coalesce(array_agg(walk.share order by walk.nth) filter (where walk.free > 0), '{}') as shares,
+      coalesce(array_agg(walk.weight order by walk.nth) filter (where walk.free > 0), '{}') as weights,
+      min(walk.release_at) as release_at,
+      max(walk.nth) as visits,
+      max(walk.total) as total,
+      (array_agg(walk.key order by walk.nth desc))[1] as last_key
+    from walk
+  $sql$, '{room}', $sql$
+    select
+      case when next.run_at > $5 or greatest({release}) is not null then 0 else greatest(0, least({free})) end as free,
+      {weight} as weight,
+      case
+        when next.run_at > $5 then $7 + (least(next.run_at, $5 + interval '1 day') - $5)
+        else greatest({release})
+      end as release_at
+  $sql$), '{suits}', suits), '{release}', release_text), '{free}', free_text), '{weight}', weight_text);
+  walk_text := replace(walk_text, '{key}', key_text);
+
+  -- From where the last visit ended to the end of the keys, and then those before.
+  for part in 1 .. 2 loop
+    execute walk_text into visited
+    using level, case part when 1 then from_key else '' end, most - total, upto, instant, horizon, moment, forbidden, accepted,
+      case part when 1 then from_used else 0 end, max_visits - visits;
+    k_keys := k_keys || visited.keys;
+    k_frees := k_frees || visited.frees;
+    k_shares := k_shares || visited.shares;
+    k_weights := k_weights || visited.weights;
+    release_at := least(release_at, visited.release_at);
+    visits := visits + visited.visits;
+    total := total + visited.total;
+    last_key := visited.last_key;
+    is_unfinished := visits >= max_visits and total < most;
+    exit when total >= most or visits >= max_visits or from_key = '';
+    upto := from_key;
+  end loop;
+  if k_keys = '{}' then
+    rows := '{}';
+    return;
+  end if;
+
+  growth := greatest(0, ceil((most - total)::numeric / greatest(1, (select sum(weight) from unnest(k_weights) as weight))));
+  if total < most then
+    growth := greatest(growth, 1);
+  end if;
+  execute replace(replace($sql$
+    with line as materialized (
+      select turn.nth as turn, turn.key, turn.free, turn.share, turn.weight, job.tid,
+        row_number() over (partition by turn.nth order by job.run_at, job.id)::integer as nth
+      from unnest($2::text[], $3::integer[], $4::integer[], $5::integer[]) with ordinality as turn (key, free, share, weight, nth)
+      cross join lateral (
+        select job.ctid as tid, job.run_at, job.id
+        from graphile_worker._private_jobs as job
+        where {suits} and {key} = turn.key and job.run_at <= $7
+        order by job.run_at, job.id
+        limit least(turn.free, turn.share + turn.weight * $6)
+        for update skip locked
+      ) as job
+    )
+    select coalesce(array_agg(ranked.tid), '{}'), coalesce(array_agg(ranked.key), '{}'), coalesce(array_agg(ranked.used), '{}')
+    from (
+      select ordered.tid, ordered.key, ordered.used
+      from (
+        select line.tid, line.key, line.free, line.nth,
+          case when line.nth <= line.share then line.weight - line.share + line.nth else (line.nth - line.share - 1) % line.weight + 1 end as used,
+          row_number() over (
+            order by (greatest(line.nth - line.share, 0) + line.weight - 1) / line.weight, line.turn, line.nth
+          ) as place
+        from line
+      ) as ordered
+      where ordered.place <= $10 or ordered.nth * 2 <= ordered.free
+      order by ordered.place
+      limit $11
+    ) as ranked
+  $sql$, '{suits}', suits), '{key}', key_text)
+  into rows, keys, useds
+  using level, k_keys, k_frees, k_shares, k_weights, growth, instant, forbidden, accepted, wanted, most;
+  is_contended := rows = '{}' and most > 0 and wanted > 0;
+end;
+$hathi$;
+
 create function graphile_worker._hathi_flags(flags text[])
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -1730,6 +2771,108 @@ begin
       set key = null, attempts = max_attempts, updated_at = now()
       where id = any (held);
   end if;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_free_rated_suspects(task_ids integer[])
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  late record;
+  freed integer := 0;
+begin
+  for late in
+    select job.id, job.job_queue_id
+    from graphile_worker._hathi_job_crashes as crash
+    join graphile_worker._private_jobs as job on job.id = crash.job_id
+    join graphile_worker._private_tasks as task on task.id = job.task_id
+    join graphile_worker._hathi_limited_tasks as member on member.task = task.identifier
+    where job.locked_by = 'hathi-recovery'
+      and crash.release_at <= now()
+      and task.id = any (task_ids)
+      and exists (select from graphile_worker._hathi_limits as bound where bound.id = any (member.limit_ids) and bound.kind = 'rate')
+    order by job.id
+    for update of job skip locked
+  loop
+    if late.job_queue_id is not null then
+      perform 1 from graphile_worker._private_job_queues as queue
+      where queue.id = late.job_queue_id and queue.locked_by = 'hathi-recovery'
+      for no key update skip locked;
+      continue when not found;
+      update graphile_worker._private_job_queues as queue set locked_by = null, locked_at = null where queue.id = late.job_queue_id;
+    end if;
+    update graphile_worker._private_jobs as job set locked_by = null, locked_at = null where job.id = late.id;
+    freed := freed + 1;
+  end loop;
+  return freed;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_has_limit_index(kind text, task_id integer, path text[])
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select exists (
+    select from pg_catalog.pg_class as class
+    join pg_catalog.pg_index as index on index.indexrelid = class.oid
+    where class.relname = graphile_worker._hathi_limit_index(kind, task_id, path)
+      and index.indisvalid
+      and class.relnamespace = (
+        select home.relnamespace from pg_catalog.pg_class as home
+        where home.oid = (select bound.tableoid from graphile_worker._hathi_limits as bound limit 1)
+      )
+  );
+$hathi$;
+
+create function graphile_worker._hathi_hold_limits(pool_id text, job_ids bigint[], delays double precision[], names text[], reasons text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+#variable_conflict use_column
+declare
+  job record;
+  bound_id integer;
+  whose text;
+begin
+  for job in
+    select row.id, row.payload, task.identifier, asked.delay, asked.name, asked.reason
+    from unnest(job_ids, delays, names, reasons) as asked (id, delay, name, reason)
+    join graphile_worker._private_jobs as row on row.id = asked.id and row.locked_by = pool_id
+    join graphile_worker._private_tasks as task on task.id = row.task_id
+    order by row.id
+  loop
+    select bound.id, case
+        when bound.path = '{}' or job.name is not null and bound.scope = 'shared' and bound.path = '{}' then '*'
+        else graphile_worker._hathi_limit_key(job.payload, bound.path)
+      end
+    into bound_id, whose
+    from graphile_worker._hathi_limited_tasks as member
+    join graphile_worker._hathi_limits as bound on bound.id = any (member.limit_ids)
+    where member.task = job.identifier and (job.name is null or bound.name = job.name)
+    order by bound.kind <> 'rate', bound.path = '{}', bound.id
+    limit 1;
+    if not found then
+      insert into graphile_worker._hathi_limits (scope, name, kind, origin)
+      values ('task', job.identifier, 'fair', 'set')
+      on conflict (scope, name, kind, path) do update set origin = 'set'
+      returning id into bound_id;
+      whose := '*';
+      insert into graphile_worker._hathi_limited_tasks as member (task, limit_ids)
+      values (job.identifier, array[bound_id])
+      on conflict (task) do update set limit_ids = array(
+        select distinct id from unnest(member.limit_ids || excluded.limit_ids) as id order by 1
+      );
+    end if;
+    insert into graphile_worker._hathi_limit_holds as old (limit_id, key, until, reason)
+    values (bound_id, whose, now() + job.delay * interval '1 millisecond', left(job.reason, 500))
+    on conflict (limit_id, key) do update set until = greatest(old.until, excluded.until), reason = excluded.reason;
+  end loop;
+  perform pg_notify('hathi:limits', 'changed');
 end;
 $hathi$;
 
@@ -1850,6 +2993,84 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_limit_index(kind text, task_id integer, path text[])
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select '_hathi_limit_' || kind || '_' || task_id || '_' || to_hex(hashtextextended(path::text, 0));
+$hathi$;
+
+create function graphile_worker._hathi_limit_indexes()
+ RETURNS TABLE(name text, kind text, task_id integer, task text, path text[], path_literal text)
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select graphile_worker._hathi_limit_index(wanted.kind, wanted.id, wanted.path), wanted.kind, wanted.id, wanted.task, wanted.path,
+    quote_literal(wanted.path::text)
+  from (
+    select distinct 'r' as kind, task.id, task.identifier as task, bound.path
+    from graphile_worker._hathi_limited_tasks as member
+    join graphile_worker._private_tasks as task on task.identifier = member.task
+    join graphile_worker._hathi_limits as bound on bound.id = any (member.limit_ids)
+    where bound.kind = 'concurrency'
+    union
+    select distinct 'w', task.id, task.identifier, bound.path
+    from graphile_worker._hathi_limited_tasks as member
+    join graphile_worker._private_tasks as task on task.identifier = member.task
+    join graphile_worker._hathi_limits as bound on bound.id = any (member.limit_ids)
+    where bound.path <> '{}'
+  ) as wanted;
+$hathi$;
+
+create function graphile_worker._hathi_limit_key(payload json, path text[])
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  value text := (payload #> path)::text;
+begin
+  if value is null or value = 'null' or value = '""' then
+    return '-';
+  end if;
+  if left(value, 1) = '"' then
+    if strpos(value, '\') = 0 then
+      value := substr(value, 2, length(value) - 2);
+    else
+      begin
+        value := value::json #>> '{}';
+      exception when others then
+        null;
+      end;
+    end if;
+  end if;
+  if length(value) > 120 then
+    return '=' || left(value, 80) || '#' || to_hex(hashtextextended(value, 0));
+  end if;
+  return '=' || value;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_limit_number(payload json, path text[], most integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  value constant text := (payload #> path)::text;
+begin
+  if value is null or value !~ '^[0-9]{1,9}(\.[0-9]+)?$' then
+    return 1;
+  end if;
+  return greatest(1, least(most, ceil(value::numeric)::integer));
+end;
+$hathi$;
+
 create function graphile_worker._hathi_list_history(task text, queue text, job_key text, outcomes text[], print text, since timestamp with time zone, until timestamp with time zone, after_at timestamp with time zone, after_entry bigint, after_id bigint, size integer)
  RETURNS TABLE(job_id bigint, task_identifier text, queue_name text, key text, attempt integer, max_attempts integer, outcome text, settled_at timestamp with time zone, entry bigint, wait_ms integer, run_ms integer, worker_id text, error text, error_class text, fingerprint text)
  LANGUAGE plpgsql
@@ -1929,6 +3150,24 @@ begin
     on conflict do nothing;
     exit when found;
   end loop;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_lock_limits(limit_ids integer[])
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
+AS $hathi$
+begin
+  perform 1 from graphile_worker._hathi_limits as bound where bound.id = any (limit_ids) order by bound.id for update;
+  -- The snapshot of a stricter isolation level is older than the lock; only a write makes such a claim fail.
+  if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
+    update graphile_worker._hathi_limits as bound set claims = (bound.claims + 1) % 1000000 where bound.id = any (limit_ids);
+  end if;
+  return true;
+exception when lock_not_available then
+  return false;
 end;
 $hathi$;
 
@@ -2308,6 +3547,15 @@ begin
     end if;
   end loop;
 end;
+$hathi$;
+
+create function graphile_worker._hathi_rate_slack(period_ms double precision)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select greatest(5, least(250, period_ms * 0.04));
 $hathi$;
 
 create function graphile_worker._hathi_read_rollup(reader text, max_age_ms integer, warn_after_s double precision, cap integer, max_tasks integer, max_pages integer)
@@ -2695,6 +3943,20 @@ begin
     end if;
   end loop;
 end;
+$hathi$;
+
+create function graphile_worker._hathi_report_limits(task_ids integer[])
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select json_object_agg(task.id, exists (
+    select from graphile_worker._hathi_limits as bound where bound.id = any (member.limit_ids) and bound.origin = 'code'
+  ))::text
+  from graphile_worker._private_tasks as task
+  join graphile_worker._hathi_limited_tasks as member on member.task = task.identifier
+  where task.id = any (task_ids);
 $hathi$;
 
 create function graphile_worker._hathi_report_pauses(worker_names text[], clock timestamp with time zone)
@@ -3461,6 +4723,49 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_tidy_limits()
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+begin
+  delete from graphile_worker._hathi_limit_holds as held where held.until < now();
+  delete from graphile_worker._hathi_limit_rates as rate
+  using graphile_worker._hathi_limits as bound
+  where bound.id = rate.limit_id
+    and rate.tat < clock_timestamp() - 2 * coalesce(bound.period_ms, 0) * interval '1 millisecond' - interval '1 minute';
+  -- Tasks that were only held.
+  with over as (
+    delete from graphile_worker._hathi_limits as bound
+    where bound.kind = 'fair' and bound.path = '{}' and bound.origin = 'set'
+      and not exists (select from graphile_worker._hathi_limit_holds as held where held.limit_id = bound.id)
+    returning bound.id
+  )
+  update graphile_worker._hathi_limited_tasks as member
+  set limit_ids = array(select id from unnest(member.limit_ids) as id where id not in (select over.id from over))
+  where member.limit_ids && array(select over.id from over);
+  delete from graphile_worker._hathi_limited_tasks as member where member.limit_ids = '{}';
+end;
+$hathi$;
+
+create function graphile_worker._hathi_unlimited_tasks(task_ids integer[])
+ RETURNS integer[]
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select array(
+    select known.id
+    from unnest(task_ids) with ordinality as known (id, nth)
+    where not exists (
+      select from graphile_worker._private_tasks as task
+      join graphile_worker._hathi_limited_tasks as member on member.task = task.identifier
+      where task.id = known.id
+    )
+    order by known.nth
+  );
+$hathi$;
+
 create function graphile_worker._hathi_unpaused_tasks(worker_names text[], task_ids integer[], clock timestamp with time zone)
  RETURNS integer[]
  LANGUAGE plpgsql
@@ -3919,6 +5224,46 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker.clear_limit(name text, key text DEFAULT NULL::text, kind text DEFAULT NULL::text, path text[] DEFAULT NULL::text[])
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+#variable_conflict use_column
+declare
+  bound_id constant integer :=
+    graphile_worker._hathi_find_limit(clear_limit.name, clear_limit.key is not null, clear_limit.kind, clear_limit.path);
+  whose constant text := case
+    when clear_limit.key is null then '*'
+    else graphile_worker._hathi_limit_key(to_json(clear_limit.key), '{}')
+  end;
+  changes integer;
+  total integer;
+begin
+  delete from graphile_worker._hathi_limit_overrides as old where old.limit_id = bound_id and old.key = whose;
+  get diagnostics total = row_count;
+  if whose = '*' then
+    perform 1 from graphile_worker._hathi_limits as bound where bound.id = bound_id and bound.origin = 'set';
+    if found then
+      update graphile_worker._hathi_limited_tasks as member
+      set limit_ids = array_remove(member.limit_ids, bound_id)
+      where bound_id = any (member.limit_ids);
+      get diagnostics changes = row_count;
+      total := total + changes;
+      delete from graphile_worker._hathi_limited_tasks as member where member.limit_ids = '{}';
+      delete from graphile_worker._hathi_limits as bound where bound.id = bound_id;
+    end if;
+  end if;
+  if total > 0 then
+    update graphile_worker._hathi_limit_rates as rate
+    set free_at = now()
+    where rate.limit_id = bound_id and (whose = '*' or rate.key = whose) and rate.free_at > now();
+    perform pg_notify('hathi:limits', 'changed');
+  end if;
+  return total > 0;
+end;
+$hathi$;
+
 create function graphile_worker.complete_jobs(job_ids bigint[])
  RETURNS SETOF graphile_worker._private_jobs
  LANGUAGE sql
@@ -4154,6 +5499,57 @@ begin
     perform pg_notify('hathi:pauses', '');
   end if;
   return coalesce(was_active, false);
+end;
+$hathi$;
+
+create function graphile_worker.set_limit(name text, key text DEFAULT NULL::text, places integer DEFAULT NULL::integer, weight integer DEFAULT NULL::integer, burst integer DEFAULT NULL::integer, period interval DEFAULT NULL::interval, kind text DEFAULT NULL::text, path text[] DEFAULT NULL::text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+#variable_conflict use_column
+declare
+  bound_id integer := graphile_worker._hathi_find_limit(set_limit.name, set_limit.key is not null, set_limit.kind, set_limit.path);
+  period_ms constant double precision := date_part('epoch', set_limit.period) * 1000;
+  whose constant text := case
+    when set_limit.key is null then '*'
+    else graphile_worker._hathi_limit_key(to_json(set_limit.key), '{}')
+  end;
+begin
+  if set_limit.places < 0 or set_limit.weight not between 1 and 1000 or set_limit.burst < 0 or period_ms < 100 then
+    raise exception 'A limit must be at least 0, a weight 1 to 1000, a burst at least 0 and a period at least 100 ms.' using errcode = '22023';
+  end if;
+  if bound_id is null then
+    if set_limit.key is not null or set_limit.places is null then
+      raise exception 'There is no limit ''%''%.', set_limit.name, case when set_limit.key is null then '' else ' with a key' end
+        using errcode = '22023', hint = 'Declare it in a task''s options, or give a limit for the whole task first.';
+    end if;
+    if coalesce(set_limit.kind, 'concurrency') = 'rate' and period_ms is null then
+      raise exception 'A rate needs a period.' using errcode = '22023';
+    end if;
+    insert into graphile_worker._hathi_limits (scope, name, kind, path, places, period_ms, burst, weight, origin)
+    values (
+      'task', set_limit.name, coalesce(set_limit.kind, 'concurrency'), coalesce(set_limit.path, '{}'), set_limit.places, period_ms,
+      coalesce(set_limit.burst, 0), coalesce(set_limit.weight, 1), 'set'
+    )
+    on conflict (scope, name, kind, path) do update set
+      places = excluded.places, period_ms = excluded.period_ms, burst = excluded.burst, weight = excluded.weight, origin = 'set'
+    returning id into bound_id;
+    insert into graphile_worker._hathi_limited_tasks as member (task, limit_ids)
+    values (set_limit.name, array[bound_id])
+    on conflict (task) do update set limit_ids = member.limit_ids || excluded.limit_ids;
+  else
+    insert into graphile_worker._hathi_limit_overrides as old (limit_id, key, places, period_ms, burst, weight, set_by)
+    values (bound_id, whose, set_limit.places, period_ms, set_limit.burst, set_limit.weight, session_user)
+    on conflict (limit_id, key) do update set
+      places = coalesce(excluded.places, old.places), period_ms = coalesce(excluded.period_ms, old.period_ms),
+      burst = coalesce(excluded.burst, old.burst), weight = coalesce(excluded.weight, old.weight), set_at = now(), set_by = excluded.set_by;
+  end if;
+  -- What was blocked by the old rate is looked at again.
+  update graphile_worker._hathi_limit_rates as rate
+  set free_at = now()
+  where rate.limit_id = bound_id and (whose = '*' or rate.key = whose) and rate.free_at > now();
+  perform pg_notify('hathi:limits', 'changed');
 end;
 $hathi$;
 
