@@ -3659,7 +3659,7 @@ begin
         crash.job_id is not null as is_known,
         coalesce(crash.deaths, 0) as deaths,
         case when jsonb_typeof(worker.metadata -> 'concurrency') = 'number' then (worker.metadata ->> 'concurrency')::numeric end as slots,
-        coalesce(max_crashes is not null and worker.metadata ? 'concurrency' and not worker.metadata ? 'stopping', false)
+        coalesce(max_crashes is not null and worker.metadata ? 'concurrency' and not worker.metadata ?| array['stopping', 'forwards'], false)
           and job.id <> all (pardoned) as may_accuse,
         -- The loss of a line is noticed a little later than it happens.
         greatest(worker.last_heartbeat_at, max(job.locked_at) over (partition by job.locked_by), line.lost_at - interval '3 seconds')

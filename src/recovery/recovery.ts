@@ -28,6 +28,8 @@ export interface RecoveryOptions {
   readonly config: ClientConfig;
   readonly settings: RecoverySettings;
   readonly concurrency: number;
+  /** The worker runs no tasks of the user's: it hands jobs on to another system. */
+  readonly isForwarder: boolean;
   readonly logger: Logger;
   readonly outages: OutageLog;
   /** The id that the worker's locks carry now. */
@@ -224,6 +226,7 @@ export class Recovery {
       concurrency: this.#options.concurrency,
       migration: newestMigration(),
       tasks: [...tasks],
+      ...(this.#options.isForwarder && { forwards: true }),
     };
   }
 }

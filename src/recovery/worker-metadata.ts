@@ -6,6 +6,8 @@ export interface WorkerMetadata {
   readonly concurrency: number;
   /** It was asked to stop, so its death is no job's fault. */
   readonly stopping?: true;
+  /** It only hands jobs on to another system, so none of them can have killed it. */
+  readonly forwards?: true;
   /** The newest migration of ours that it knows. */
   readonly migration: number;
   readonly tasks: readonly string[];

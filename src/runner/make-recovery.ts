@@ -12,6 +12,7 @@ export interface MakeRecoveryOptions {
   readonly compiled: CompiledSharedOptions<object>;
   readonly database: Database;
   readonly concurrency: number;
+  readonly isForwarder: boolean;
   /** Undefined for a single client, which cannot take part: there is nothing to make another connection from. */
   readonly pgPool: PgPool | undefined;
   readonly pool: () => Pool;
@@ -30,6 +31,7 @@ export function makeRecovery(options: MakeRecoveryOptions): Recovery | undefined
     config: listenConnectionString ? readConnectionString(listenConnectionString) : configOf(pgPool),
     settings: settings.recovery,
     concurrency,
+    isForwarder: options.isForwarder,
     logger,
     outages: options.outages,
     workerId: () => pool().id,

@@ -50,6 +50,7 @@ export function startPoolOn(
     isOnce,
     noHandleSignals: forwards.isForwarder || _rawOptions.noHandleSignals,
     mayBeIdle: forwards.isForwarder ?? forwards.mayBeIdle,
+    isForwarder: forwards.isForwarder,
   });
 }
 

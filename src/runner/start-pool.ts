@@ -44,6 +44,7 @@ export interface StartPoolOptions {
   readonly noHandleSignals?: boolean | undefined;
   /** It may have no tasks, now or for ever. */
   readonly mayBeIdle?: boolean | undefined;
+  readonly isForwarder?: boolean | undefined;
 }
 
 /** Starts a pool with its tasks, its database and its observers. */
@@ -60,7 +61,13 @@ export function startPool(options: StartPoolOptions): Pool {
     void pool.gracefulShutdown("Breaking migration");
   };
   const outages = new OutageLog(logger);
-  const recovery = makeRecovery({ ...options, outages, pool: () => pool, onBreakingMigration });
+  const recovery = makeRecovery({
+    ...options,
+    isForwarder: options.isForwarder ?? false,
+    outages,
+    pool: () => pool,
+    onBreakingMigration,
+  });
   const emit = observeEvents(compiled.emit, [
     ...(recovery?.handlers ?? []),
     eventHooks(lifecycle, workerId),

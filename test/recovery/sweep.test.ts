@@ -283,11 +283,14 @@ test("only the sole suspect of a death has a crash counted, and only soon after 
   expect(await crashesOf(db, innocent)).toBe(1);
 });
 
-test("a worker that was asked to stop before it died makes no suspects", async () => {
+test.each([
+  ["was asked to stop before it died", { stopping: true }],
+  ["only forwards jobs", { forwards: true }],
+])("a worker that %s makes no suspects", async (_, description) => {
   const db = await freshDatabase();
   const id = await addJob(db, "task");
   for (let death = 1; death <= 4; death++) {
-    await worker(db, "dead", 1_000, { concurrency: 1, stopping: true });
+    await worker(db, "dead", 1_000, { concurrency: 1, ...description });
     await hold(db, id, "dead");
     await sweepIn(db);
     await db.query("update graphile_worker._private_jobs set run_at = now()");

@@ -261,7 +261,7 @@ $hathi$;
 --
 -- The sole suspect of a death within its probation has one more crash. It takes `max_crashes` of them in a row to fail a job for good;
 -- and as many more as workers have died without it since, up to three times as many, because then something else kills workers, too. A worker
--- that was asked to stop before it died makes no suspects.
+-- that was asked to stop before it died, or only forwards jobs, makes no suspects.
 --
 -- With `with_backoff` a job that can have been running counts as failed instead.
 create or replace function graphile_worker._hathi_recover_jobs(
@@ -298,7 +298,7 @@ begin
         crash.job_id is not null as is_known,
         coalesce(crash.deaths, 0) as deaths,
         case when jsonb_typeof(worker.metadata -> 'concurrency') = 'number' then (worker.metadata ->> 'concurrency')::numeric end as slots,
-        coalesce(max_crashes is not null and worker.metadata ? 'concurrency' and not worker.metadata ? 'stopping', false)
+        coalesce(max_crashes is not null and worker.metadata ? 'concurrency' and not worker.metadata ?| array['stopping', 'forwards'], false)
           and job.id <> all (pardoned) as may_accuse,
         -- The loss of a line is noticed a little later than it happens.
         greatest(worker.last_heartbeat_at, max(job.locked_at) over (partition by job.locked_by), line.lost_at - interval '3 seconds')
