@@ -580,9 +580,11 @@ test("a sweeper that is frozen in the middle of its sweep does not keep others f
   const id = await held(db, "dead", "t");
   // Never ended: like a frozen process, it does not let go of its connection. The server does.
   const pool = new pg.Pool({ connectionString: db.url, max: 1 });
+  pool.on("error", () => undefined);
   const frozen = deferred();
   pool.on("connect", (client) => {
     client.on("error", () => undefined);
+    client.end = (() => Promise.resolve()) as typeof client.end;
     const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
     client.query = (async (config: { text?: string }) => {
       const result = await query(config);
@@ -591,7 +593,7 @@ test("a sweeper that is frozen in the middle of its sweep does not keep others f
       return new Promise(() => undefined);
     }) as unknown as typeof client.query;
   });
-  void sweepIn({ ...db, pool });
+  sweepIn({ ...db, pool }).catch(() => undefined);
   await frozen.promise;
   expect((await sweepIn(db)).isDone).toBe(false);
   await until(async () => (await sweepIn(db)).isDone);
