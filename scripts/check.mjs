@@ -1,4 +1,4 @@
-// Everything that can be said about the code without running it, in the order of how fast it is said.
+// Checks that do not run the code, the fastest first.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 

@@ -27,7 +27,7 @@ export function printError(task: string, error: unknown): ErrorPrint {
 
 /**
  * The first frame that is the user's own: its function and file, so that lines that move with a new build do not make a new group. A function
- * without a name is told by its line.
+ * without a name is identified by its line.
  */
 function topFrame(stack: unknown): string | undefined {
   if (typeof stack !== "string") return undefined;

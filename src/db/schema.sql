@@ -827,7 +827,7 @@ create function graphile_worker._hathi_add_times(times graphile_worker._hathi_jo
 AS $hathi$
   insert into graphile_worker._hathi_job_times as known
   select added.* from unnest(times) as added
-  -- Everybody locks rows in this order.
+  -- All sessions lock rows in this order.
   order by added.period, added.starts_at, added.task
   on conflict on constraint _hathi_job_times_pkey do update set
     waits = graphile_worker._hathi_add_bins(known.waits, excluded.waits),
@@ -4596,7 +4596,7 @@ begin
         );
         return true;
       exception when lock_not_available or deadlock_detected or check_violation then
-        -- Somebody reads for long, or a row of that day has just gone to the default partition.
+        -- Another session reads for long, or a row of that day has just gone to the default partition.
         null;
       end;
     end loop;

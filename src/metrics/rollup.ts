@@ -16,7 +16,7 @@ export interface RollupOptions {
 }
 
 const maxAgeMs = 5_000;
-/** How soon to ask again while somebody collects figures for the first time. */
+/** How soon to ask again while another worker collects figures for the first time. */
 const firstRestMs = 1_000;
 const cap = 10_000;
 /** 8 MB: some 30,000 jobs. */

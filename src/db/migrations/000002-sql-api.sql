@@ -161,7 +161,7 @@ return case
   else given
 end;
 
--- Frees a key that is held by a job which can no longer be changed: one that runs, or one that failed for good. Waits for
+-- Frees a key that is held by a job which can no longer be changed: one that runs, or one that failed permanently. Waits for
 -- a claim in progress, so that what it decides on is the truth.
 create or replace function graphile_worker._hathi_free_keys(keys text[])
 returns void language plpgsql volatile set search_path = pg_catalog, pg_temp as $hathi$

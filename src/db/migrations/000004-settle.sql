@@ -181,7 +181,7 @@ begin
 end;
 $hathi$;
 
--- Ends cancelled jobs that nobody runs any more: their rows go, and the record says what became of them. Gives which they are.
+-- Ends cancelled jobs that no worker runs any more: their rows go, and the record says what became of them. Gives which they are.
 create or replace function graphile_worker._hathi_bury_cancelled(candidates bigint[])
 returns bigint[] language plpgsql volatile
   set search_path = pg_catalog, pg_temp

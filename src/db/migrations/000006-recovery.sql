@@ -10,7 +10,7 @@
 --      has been free for the grace period. The lock of an earlier line, whose session the server may still hold, means nothing.
 --   4. A recovered job keeps its priority, run_at and id, and its queue stays locked until it has had its turn, so nothing overtakes it.
 --   5. Jobs that were claimed and not started come back at once: no delay, no crash counted.
---   6. A job is failed for good only after deaths in which it was the sole suspect, each soon after it had started.
+--   6. A job fails permanently only after deaths in which it was the sole suspect, each soon after it had started.
 --   7. A sweep locks workers, then jobs, then queues, each in the order of their ids, and waits for no application: what another
 --      transaction holds is recovered later.
 --   8. A timestamp from the future (the clock was set back) counts as now.
@@ -27,7 +27,7 @@ create index if not exists _private_workers_last_heartbeat_at_idx
   on graphile_worker._private_workers (last_heartbeat_at);
 alter table graphile_worker._private_workers enable row level security;
 
--- Workers that sent heartbeats and do so no more. What they still hold belongs to nobody; of any other owner of a lock we
+-- Workers that sent heartbeats and do so no more. What they still hold has no owner; of any other owner of a lock we
 -- know nothing, so it keeps its four hours. Dead ones did not leave by themselves.
 create table graphile_worker._hathi_former_workers (
   id text primary key,
@@ -71,7 +71,7 @@ create table graphile_worker._hathi_job_crashes (
 );
 alter table graphile_worker._hathi_job_crashes enable row level security;
 
--- One row: when somebody last looked for everything, so that a fleet does not do it all at once.
+-- One row: when a worker last searched for everything, so that a fleet does not do it all at once.
 create table graphile_worker._hathi_sweeps (
   id boolean primary key default true check (id),
   swept_at timestamptz not null
@@ -259,7 +259,7 @@ $hathi$;
 -- known to be gone, that is at once, else after the delay; and after the delay if the job was running in an earlier death as well. Where
 -- no worker could adopt them, they are freed instead.
 --
--- The sole suspect of a death within its probation has one more crash. It takes `max_crashes` of them in a row to fail a job for good;
+-- The sole suspect of a death within its probation has one more crash. It takes `max_crashes` of them in a row to fail a job permanently;
 -- and as many more as workers have died without it since, up to three times as many, because then something else kills workers, too. A worker
 -- that was asked to stop before it died, or only forwards jobs, makes no suspects.
 --
@@ -471,7 +471,7 @@ end;
 $hathi$;
 
 -- Gives how long until the next parked job may be adopted, in milliseconds; null if none is parked. Those that no worker can adopt, or has
--- adopted within ten minutes, are freed for everybody, as are those that were removed or replaced meanwhile.
+-- adopted within ten minutes, are freed for all workers, as are those that were removed or replaced meanwhile.
 create or replace function graphile_worker._hathi_tend_parked()
 returns double precision language plpgsql volatile set search_path = pg_catalog, pg_temp as $hathi$
 declare

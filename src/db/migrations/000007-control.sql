@@ -4,7 +4,7 @@
 --   1. A cancelled job never runs again. A waiting one is deleted. A running one is retired in the same statement (its attempts are used up
 --      and nothing restores them), so an original worker, a sweep or the four-hour rule cannot bring it back either.
 --   2. A cancelled job that ends well counts as done. Otherwise its row goes, and `_hathi_job_cancellations` keeps who, when and why.
---   3. Jobs are locked in the order of their ids. `cancel_jobs` waits for applications; what workers call waits for nobody.
+--   3. Jobs are locked in the order of their ids. `cancel_jobs` waits for applications; what workers call never waits.
 
 -- How often a task has put a job off. `token` is that of the last time, so that a repeated write is not counted twice.
 create table graphile_worker._hathi_job_snoozes (
@@ -28,7 +28,7 @@ create table graphile_worker._hathi_job_overruns (
 );
 alter table graphile_worker._hathi_job_overruns enable row level security;
 
--- Cancels jobs: those that wait are deleted, those that run are told to stop. Gives their rows as they were; `locked_at` says which run.
+-- Cancels jobs: those that wait are deleted, those that run are asked to stop. Gives their rows as they were; `locked_at` says which run.
 -- Jobs that have failed permanently are left alone. Without `cancelled_by` it is the role and the application that connected.
 create or replace function graphile_worker.cancel_jobs(job_ids bigint[], reason text default null, cancelled_by text default null)
 returns setof graphile_worker._private_jobs language plpgsql volatile

@@ -137,7 +137,7 @@ begin
 end;
 $hathi$;
 
--- As `_hathi_complete_jobs`, and keeps what became of the jobs. What is kept of a task's jobs is said once for each task: `kept_as` is
+-- As `_hathi_complete_jobs`, and keeps what became of the jobs. What is kept of a task's jobs is passed once for each task: `kept_as` is
 -- 'outcomes', 'full' (with payloads) or 'none' (results only), `kept_days` and `result_days` how long. `job_ids` must be sorted, because the place of a
 -- job among them is searched for by halves: a join of arrays whose lengths no plan knows would compare each with each.
 create or replace function graphile_worker._hathi_complete_jobs_kept(
@@ -563,7 +563,7 @@ begin
         );
         return true;
       exception when lock_not_available or deadlock_detected or check_violation then
-        -- Somebody reads for long, or a row of that day has just gone to the default partition.
+        -- Another session reads for long, or a row of that day has just gone to the default partition.
         null;
       end;
     end loop;

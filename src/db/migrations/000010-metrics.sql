@@ -2,8 +2,8 @@
 --
 -- What always holds:
 --   1. Every process asks with one statement, at intervals that grow with the number of processes: together they ask about once a second.
---   2. Figures are collected by whoever asks first once they are old, under the lock of the only row; the others take what there is and wait
---      for nobody. Collecting takes at most about a hundredth of the time.
+--   2. Figures are collected by whoever asks first once they are old, under the lock of the only row; the others take what there is and do not
+--      wait. Collecting takes at most about a hundredth of the time.
 --   3. No scan reads more than a fixed number of rows or pages, however many jobs there are.
 
 create table graphile_worker._hathi_rollup (
@@ -187,7 +187,7 @@ begin
 end;
 $hathi$;
 
--- Gives the figures, and collects them first if they are old and nobody else does. `read_in_ms` says when the caller should ask again.
+-- Gives the figures, and collects them first if they are old and no other session does. `read_in_ms` says when the caller should ask again.
 -- `to_report` are those that hold back vacuum for longer than `warn_after_s` and were not reported to any caller yet; where the time is not
 -- known, a hundred transactions count as a second.
 create or replace function graphile_worker._hathi_read_rollup(
@@ -256,7 +256,7 @@ create or replace function graphile_worker._hathi_add_times(times graphile_worke
 returns void language sql volatile set search_path = pg_catalog, pg_temp as $hathi$
   insert into graphile_worker._hathi_job_times as known
   select added.* from unnest(times) as added
-  -- Everybody locks rows in this order.
+  -- All sessions lock rows in this order.
   order by added.period, added.starts_at, added.task
   on conflict on constraint _hathi_job_times_pkey do update set
     waits = graphile_worker._hathi_add_bins(known.waits, excluded.waits),

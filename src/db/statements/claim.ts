@@ -48,7 +48,7 @@ export interface ClaimResultRow {
   readonly jobs: string | null;
   /** When the next known job falls due, if a full scan found fewer than wanted; not above 0 if another transaction holds one that is due. */
   readonly due_in_ms: number | null;
-  /** JSON text of `Mark[]`, for the priorities of which jobs were taken. */
+  /** JSON text of `Mark[]`, for the priorities whose jobs were taken. */
   readonly marks: string;
   /** What it took to find jobs outside of queues, and in them. */
   readonly tasks_ms: number;

@@ -9,7 +9,7 @@ export interface KeptTasks {
   readonly keptAs: readonly string[];
   readonly days: readonly number[];
   readonly resultDays: readonly number[];
-  /** Somebody may wait for jobs of this task. */
+  /** A process may be waiting for jobs of this task. */
   readonly areAwaited: readonly boolean[];
   readonly redact: readonly string[];
 }

@@ -42,7 +42,7 @@ export interface ReadRollupParams {
   readonly maxPages: number;
 }
 
-/** Gives the figures, and collects them first if it is time and nobody else does. */
+/** Gives the figures, and collects them first if it is time and no other worker does. */
 export const readRollup = statement<ReadRollupParams, RollupRow>({
   name: "read_rollup",
   patienceMs: shortPatienceMs,
