@@ -1818,6 +1818,65 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_collect_limits(tasks jsonb, cap integer)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET jit TO 'off'
+AS $hathi$
+declare
+  task record;
+  counted jsonb := '{}';
+  running bigint;
+begin
+  if not exists (select from graphile_worker._hathi_limited_tasks) then
+    return '[]';
+  end if;
+  for task in
+    select figures.value, member.task as name, known.id, indexed.path
+    from jsonb_array_elements(tasks) as figures
+    join graphile_worker._hathi_limited_tasks as member on member.task = figures.value ->> 'task'
+    join graphile_worker._private_tasks as known on known.identifier = member.task
+    left join lateral (
+      select bound.path
+      from graphile_worker._hathi_limits as bound
+      where bound.id = any (member.limit_ids) and bound.kind = 'concurrency'
+        and graphile_worker._hathi_has_limit_index('r', known.id, bound.path)
+      order by cardinality(bound.path)
+      limit 1
+    ) as indexed on true
+  loop
+    if task.path is null then
+      running := (task.value ->> 'running')::bigint;
+    else
+      execute format(
+        'select count(*) from (
+          select from graphile_worker._private_jobs as job where %s = %s and job.locked_at is not null limit %s
+        ) as locked',
+        case when task.path = '{}' then 'job.task_id' else 'job.task_id + 0' end, task.id, cap
+      ) into running;
+    end if;
+    counted := counted || jsonb_build_object(task.name, jsonb_build_array(task.value -> 'waiting', running));
+  end loop;
+  return coalesce((
+    select jsonb_agg(jsonb_build_object('scope', named.scope, 'limit', named.name, 'waiting', named.waiting, 'running', named.running)
+      order by named.scope, named.name)
+    from (
+      select held.scope, held.name, sum((held.figures ->> 0)::bigint) as waiting, sum((held.figures ->> 1)::bigint) as running
+      from (
+        select distinct bound.scope, bound.name, member.task, counted -> member.task as figures
+        from graphile_worker._hathi_limited_tasks as member
+        join graphile_worker._hathi_limits as bound on bound.id = any (member.limit_ids)
+        where counted ? member.task
+      ) as held
+      group by held.scope, held.name
+    ) as named
+  ), '[]');
+end;
+$hathi$;
+
 create function graphile_worker._hathi_collect_rollup(cap integer, max_tasks integer, max_pages integer)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -1866,8 +1925,13 @@ begin
     group by job.task_id
   ) as by_task;
 
+  -- Those with limits first: what waits for a limit is the sum over its tasks.
   for task in
-    select known.id, known.identifier from graphile_worker._private_tasks as known order by known.id limit max_tasks
+    select known.id, known.identifier
+    from graphile_worker._private_tasks as known
+    left join graphile_worker._hathi_limited_tasks as member on member.task = known.identifier
+    order by member.task is null, known.id
+    limit max_tasks
   loop
     select * into found_jobs from graphile_worker._hathi_count_waiting(task.id, least(cap, budget));
     tasks := tasks || jsonb_build_array(jsonb_build_object(
@@ -1886,6 +1950,7 @@ begin
 
   return jsonb_build_object(
     'tasks', tasks,
+    'limits', graphile_worker._hathi_collect_limits(tasks, cap),
     'isSampled', percent < 100,
     'holders', coalesce((select jsonb_agg(to_jsonb(holder)) from (select * from graphile_worker._hathi_vacuum_holders() limit 10) as holder), '[]'),
     'table', (

@@ -46,6 +46,13 @@ export function gaugesOf({ pools, rollups, loopDelay }: ProcessState): Gauge[] {
         })),
       ),
     );
+  const ofLimits = (key: "waiting" | "running"): Observation[] =>
+    known().flatMap(({ schema, data }) =>
+      (data.limits ?? []).map(({ scope, limit, [key]: value }) => ({
+        value,
+        attributes: { "hathi.schema": schema, "hathi.limit.scope": scope, "hathi.limit.name": limit },
+      })),
+    );
   return [
     {
       name: "hathi.slots",
@@ -81,6 +88,18 @@ export function gaugesOf({ pools, rollups, loopDelay }: ProcessState): Gauge[] {
       unit: "s",
       description: "How long the oldest job that could run has been due.",
       read: () => ofTasks(({ oldestSeconds }) => [{ value: oldestSeconds ?? 0, attributes: {} }]),
+    },
+    {
+      name: "hathi.limit.waiting",
+      unit: "{job}",
+      description: "Jobs that are due, of the tasks that have this limit.",
+      read: () => ofLimits("waiting"),
+    },
+    {
+      name: "hathi.limit.running",
+      unit: "{job}",
+      description: "Jobs that run, of the tasks that have this limit.",
+      read: () => ofLimits("running"),
     },
     {
       name: "hathi.dead_tuples",

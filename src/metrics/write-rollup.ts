@@ -28,6 +28,12 @@ export function writeRollups(text: PrometheusText, rollups: readonly Rollup[]): 
     "How long the oldest job that could run has been due.",
     ofTasks(({ oldestSeconds }) => [{ value: oldestSeconds ?? 0 }]),
   );
+  const ofLimits = (key: "waiting" | "running"): Sample[] =>
+    known.flatMap(({ schema, data }) =>
+      (data.limits ?? []).map(({ scope, limit, [key]: value }) => ({ labels: { schema, scope, limit }, value })),
+    );
+  text.gauge("hathi_limit_waiting", "Jobs that are due, of the tasks that have this limit.", ofLimits("waiting"));
+  text.gauge("hathi_limit_running", "Jobs that run, of the tasks that have this limit.", ofLimits("running"));
   const ofTable = (key: "live" | "dead" | "bytes"): Sample[] =>
     known.flatMap(({ schema, data }) => (data.table ? [{ labels: { schema }, value: data.table[key] }] : []));
   text.gauge("hathi_live_tuples", "Rows in the table of jobs, as PostgreSQL estimates.", ofTable("live"));

@@ -25,7 +25,11 @@ test("the metrics that are exported are those that are documented", async () => 
       select graphile_worker.add_job('much');
       insert into graphile_worker._private_jobs (task_id, payload)
       select (select id from graphile_worker._private_tasks where identifier = 'much'), '{}' from generate_series(1, 10001)`);
-    const { runner, completed } = await startWorker(db, { work: () => undefined }, { metrics });
+    const { runner, completed } = await startWorker(
+      db,
+      { work: () => undefined },
+      { metrics, taskOptions: { work: { concurrency: 5 } } },
+    );
     await runner.addJob("work", {});
     await completed(1);
     const text = await until(async () => {

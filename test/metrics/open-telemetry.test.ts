@@ -75,7 +75,7 @@ test("everything is handed to OpenTelemetry's SDK with today's names, in seconds
       held: held.task,
       fourth: () => undefined,
     },
-    { metrics, concurrency: 4 },
+    { metrics, concurrency: 4, taskOptions: { held: { concurrency: 1 } } },
   );
   await runner.addJob("good", {});
   await runner.addJobs([
@@ -124,6 +124,8 @@ test("everything is handed to OpenTelemetry's SDK with today's names, in seconds
   });
   expect(values(found.get("hathi.job.wait.duration"))).toMatchObject({ "process process good": 2 });
   expect(values(found.get("hathi.slots"))).toEqual({ "graphile_worker busy": 1, "graphile_worker free": 3 });
+  expect(values(found.get("hathi.limit.running"))).toEqual({ "graphile_worker task held": 1 });
+  expect(values(found.get("hathi.limit.waiting"))).toEqual({ "graphile_worker task held": 0 });
   expect(values(found.get("hathi.pool.connections"))).toMatchObject({ "graphile_worker waiting": 0 });
   for (const name of [
     "hathi.claim.batch.size",

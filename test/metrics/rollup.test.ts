@@ -136,3 +136,50 @@ test("counting ends at a cap, and reads no more for more jobs", async () => {
   // The table has more than a thousand pages.
   expect(hit + read).toBeLessThan(600);
 });
+
+test("jobs that wait for a limit, and places used, are counted by its name; without limits there is nothing", async () => {
+  const db = await freshDatabase();
+  expect((await readAs(db)).data.limits).toEqual([]);
+  const held = heldTask();
+  const metrics = makeMetrics();
+  await startWorker(
+    db,
+    { charge: held.task, refund: held.task, free: () => undefined },
+    {
+      metrics,
+      concurrency: 8,
+      limits: { stripe: { concurrency: 3 } },
+      taskOptions: {
+        charge: { limits: ["stripe"] },
+        refund: { limits: ["stripe"], concurrency: [{ limit: 1 }, { limit: 1, key: "k" }] },
+      },
+    },
+  );
+  await db.query(`
+    select graphile_worker.add_job('refund') from generate_series(1, 4);
+    select graphile_worker.add_job('charge', queue_name => 'q' || n) from generate_series(1, 5) as n;
+    select graphile_worker.add_job('charge', run_at => now() + interval '1 hour'), graphile_worker.add_job('free')`);
+  await held.begun(3);
+  const counted = async (name: string, scope: string, limit: string): Promise<number | undefined> =>
+    sample(await metrics.prometheus(), name, { scope, limit });
+  await db.query("update graphile_worker._hathi_rollup set due_at = '-infinity'");
+  await until(async () => (await counted("hathi_limit_running", "shared", "stripe")) === 3);
+  expect(await counted("hathi_limit_waiting", "shared", "stripe")).toBe(6);
+  const refunds = held.started.filter(({ task_identifier }) => task_identifier === "refund").length;
+  expect(await counted("hathi_limit_running", "task", "refund")).toBe(refunds);
+  expect(await counted("hathi_limit_waiting", "task", "refund")).toBe(4 - refunds);
+  const all = parse(await metrics.prometheus()).filter(({ name }) => name === "hathi_limit_waiting");
+  expect(all.map(({ labels }) => labels["limit"])).toEqual(["stripe", "refund"]);
+
+  // Of locked jobs, too, no more than so many are read.
+  const built = `
+    select from pg_index join pg_class on pg_class.oid = indexrelid
+    where indisvalid and relname like '\\_hathi\\_limit\\_r\\_%'`;
+  await until(async () => (await db.query(built)).length === 3, { what: "the indexes are built" });
+  await db.query(`
+    insert into graphile_worker._private_jobs (task_id, payload, locked_at, locked_by)
+    select id, '{}', now(), 'somebody' from graphile_worker._private_tasks, generate_series(1, 100) where identifier = 'refund'`);
+  await db.query("update graphile_worker._hathi_rollup set due_at = '-infinity'");
+  const { limits } = (await readAs(db, { cap: 20 })).data;
+  expect(limits).toContainEqual({ scope: "task", limit: "refund", waiting: 4 - refunds, running: 20 });
+});

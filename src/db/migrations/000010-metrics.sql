@@ -157,8 +157,13 @@ begin
     group by job.task_id
   ) as by_task;
 
+  -- Those with limits first: what waits for a limit is the sum over its tasks.
   for task in
-    select known.id, known.identifier from graphile_worker._private_tasks as known order by known.id limit max_tasks
+    select known.id, known.identifier
+    from graphile_worker._private_tasks as known
+    left join graphile_worker._hathi_limited_tasks as member on member.task = known.identifier
+    order by member.task is null, known.id
+    limit max_tasks
   loop
     select * into found_jobs from graphile_worker._hathi_count_waiting(task.id, least(cap, budget));
     tasks := tasks || jsonb_build_array(jsonb_build_object(
@@ -177,6 +182,7 @@ begin
 
   return jsonb_build_object(
     'tasks', tasks,
+    'limits', graphile_worker._hathi_collect_limits(tasks, cap),
     'isSampled', percent < 100,
     'holders', coalesce((select jsonb_agg(to_jsonb(holder)) from (select * from graphile_worker._hathi_vacuum_holders() limit 10) as holder), '[]'),
     'table', (

@@ -1375,6 +1375,63 @@ begin
 end;
 $hathi$;
 
+-- For the metrics: how many jobs wait for and hold the limits of each name, by the figures of their tasks. Locked jobs are counted, up to `cap` of
+-- a task, where there is an index of them; elsewhere the figure is what was given.
+create or replace function graphile_worker._hathi_collect_limits(tasks jsonb, cap integer)
+returns jsonb language plpgsql volatile set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set enable_bitmapscan = off set jit = off
+as $hathi$
+declare
+  task record;
+  counted jsonb := '{}';
+  running bigint;
+begin
+  if not exists (select from graphile_worker._hathi_limited_tasks) then
+    return '[]';
+  end if;
+  for task in
+    select figures.value, member.task as name, known.id, indexed.path
+    from jsonb_array_elements(tasks) as figures
+    join graphile_worker._hathi_limited_tasks as member on member.task = figures.value ->> 'task'
+    join graphile_worker._private_tasks as known on known.identifier = member.task
+    left join lateral (
+      select bound.path
+      from graphile_worker._hathi_limits as bound
+      where bound.id = any (member.limit_ids) and bound.kind = 'concurrency'
+        and graphile_worker._hathi_has_limit_index('r', known.id, bound.path)
+      order by cardinality(bound.path)
+      limit 1
+    ) as indexed on true
+  loop
+    if task.path is null then
+      running := (task.value ->> 'running')::bigint;
+    else
+      execute format(
+        'select count(*) from (
+          select from graphile_worker._private_jobs as job where %s = %s and job.locked_at is not null limit %s
+        ) as locked',
+        case when task.path = '{}' then 'job.task_id' else 'job.task_id + 0' end, task.id, cap
+      ) into running;
+    end if;
+    counted := counted || jsonb_build_object(task.name, jsonb_build_array(task.value -> 'waiting', running));
+  end loop;
+  return coalesce((
+    select jsonb_agg(jsonb_build_object('scope', named.scope, 'limit', named.name, 'waiting', named.waiting, 'running', named.running)
+      order by named.scope, named.name)
+    from (
+      select held.scope, held.name, sum((held.figures ->> 0)::bigint) as waiting, sum((held.figures ->> 1)::bigint) as running
+      from (
+        select distinct bound.scope, bound.name, member.task, counted -> member.task as figures
+        from graphile_worker._hathi_limited_tasks as member
+        join graphile_worker._hathi_limits as bound on bound.id = any (member.limit_ids)
+        where counted ? member.task
+      ) as held
+      group by held.scope, held.name
+    ) as named
+  ), '[]');
+end;
+$hathi$;
+
 -- Deletes what says nothing any more. Called now and then.
 create or replace function graphile_worker._hathi_tidy_limits()
 returns void language plpgsql volatile set search_path = pg_catalog, pg_temp as $hathi$

@@ -14,9 +14,18 @@ export interface TaskFigures {
   readonly oldestSeconds: number | null;
 }
 
+/** Jobs of the tasks that have a limit, or several limits of one name. */
+export interface LimitFigures {
+  readonly scope: "task" | "shared";
+  readonly limit: string;
+  readonly waiting: number;
+  readonly running: number;
+}
+
 /** Figures about the whole table; empty before they were collected for the first time. */
 export interface RollupData {
   readonly tasks?: readonly TaskFigures[];
+  readonly limits?: readonly LimitFigures[];
   /** Running and dead jobs are scaled up from a sample. */
   readonly isSampled?: boolean;
   readonly holders?: readonly VacuumHolderRow[];
