@@ -457,29 +457,50 @@ export interface LimitsPage {
   readonly pauses: readonly PauseInfo[];
 }
 
-export interface LimitInfo {
+export const limitKinds = ["concurrency", "rate", "fair"] as const;
+export type LimitKindName = (typeof limitKinds)[number];
+
+/** Which limit is meant: a task may have one of each kind for each path. */
+export interface LimitId {
   /** The task's name, or the name of a limit that several tasks share. */
   readonly name: string;
-  readonly tasks: readonly string[];
-  /** The path into the payload; null for one limit over all jobs. */
-  readonly keyPath: string | null;
-  /** Jobs at a time; null if only the rate is limited. */
-  readonly concurrency: number | null;
-  readonly rate: { readonly limit: number; readonly periodMs: number; readonly burst: number } | null;
-  /** Places taken now. */
-  readonly used: number | null;
-  readonly waiting: BoundedCount | null;
-  /** Keys that wait or have an override, the fullest first; at most 50. */
-  readonly keys: readonly LimitKey[];
-  readonly isOverridden: boolean;
+  readonly kind: LimitKindName;
+  /** The key's place in the payload, step by step; empty for one limit over all jobs. */
+  readonly path: readonly string[];
 }
 
-interface LimitKey {
-  readonly key: string;
-  readonly used: number;
+export interface LimitInfo extends LimitId {
+  readonly isShared: boolean;
+  readonly tasks: readonly string[];
+  /** Jobs at a time, or that start in a period; null if keys only take turns. */
+  readonly limit: number | null;
+  readonly periodMs: number | null;
+  readonly burst: number;
+  /** Jobs that a key starts in its turn. */
+  readonly weight: number;
+  /** Jobs of its tasks. */
+  readonly running: BoundedCount;
   readonly waiting: BoundedCount;
-  /** Their own limit instead of the general one. */
-  readonly override: number | null;
+  /** Keys with values of their own; at most 50. */
+  readonly keys: readonly LimitKey[];
+  readonly holds: readonly LimitHoldInfo[];
+  /** Changed at run time, or made then: it can be taken back. */
+  readonly isChanged: boolean;
+}
+
+/** Null leaves the limit's own value. */
+export interface LimitKey {
+  /** Empty for jobs without a key. */
+  readonly key: string;
+  readonly limit: number | null;
+  readonly weight: number | null;
+}
+
+export interface LimitHoldInfo {
+  /** Null: all jobs. */
+  readonly key: string | null;
+  readonly until: Moment;
+  readonly reason: string | null;
 }
 
 export type PauseKindName = "task" | "queue" | "worker" | "cron" | "all";
@@ -587,15 +608,12 @@ export interface ActionBodies {
   };
   readonly resume: { readonly target: PauseTargetBody };
   readonly runCron: { readonly identifier: string };
-  readonly setLimit: {
-    readonly name: string;
+  readonly setLimit: LimitId & {
     readonly key?: string | undefined;
-    readonly concurrency?: number | undefined;
-    readonly rate?:
-      | { readonly limit: number; readonly periodMs: number; readonly burst?: number | undefined }
-      | undefined;
+    readonly limit?: number | undefined;
+    readonly weight?: number | undefined;
   };
-  readonly clearLimit: { readonly name: string; readonly key?: string | undefined };
+  readonly clearLimit: LimitId & { readonly key?: string | undefined };
   /** Frees what a worker holds that is certainly dead; its jobs run again. */
   readonly unlockWorker: { readonly worker: string };
 }

@@ -32,6 +32,8 @@ export interface Limit {
   readonly isShared: boolean;
   /** The key's place in the payload; null for a limit on everything. */
   readonly key: string | null;
+  /** The same, step by step; empty for a limit on everything. */
+  readonly path: readonly string[];
   /** With what was set at run time; null if keys only take turns. */
   readonly limit: number | null;
   /** As code defines it. */
@@ -45,6 +47,8 @@ export interface Limit {
   readonly waiting: number;
   /** Made by `setLimit`, not in code. */
   readonly isSetAtRunTime: boolean;
+  /** `setLimit` changed it as a whole, and `clearLimit` takes that back. */
+  readonly isChanged: boolean;
   readonly declaredAt: Date;
   readonly declaredBy: string | null;
   readonly overrides: readonly LimitOverride[];
@@ -155,6 +159,7 @@ function toLimit(row: LimitRow): Limit {
     kind: row.kind,
     isShared: row.scope === "shared",
     key: row.path.length > 0 ? formatPath(row.path) : null,
+    path: row.path,
     limit: row.places,
     definedLimit: row.origin === "set" ? null : row.defined,
     periodMs: row.period_ms,
@@ -164,6 +169,7 @@ function toLimit(row: LimitRow): Limit {
     running: row.running,
     waiting: row.waiting,
     isSetAtRunTime: row.origin === "set",
+    isChanged: row.is_changed,
     declaredAt: row.declared_at,
     declaredBy: row.declared_by,
     overrides: (row.overrides ?? []).map(({ places, ...override }) => ({ ...override, limit: places })),

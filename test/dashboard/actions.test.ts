@@ -1,10 +1,18 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
-import type { ActionBodies, ActionResult, AuditPage, JobActionName } from "../../src/dashboard/contract.ts";
+import type {
+  ActionBodies,
+  ActionResult,
+  AuditPage,
+  JobActionName,
+  LimitsPage,
+  Session,
+} from "../../src/dashboard/contract.ts";
 import { actions } from "../../src/dashboard/server/actions/index.ts";
-import { defineTask, makeWorkerUtils, parseCrontab } from "../../src/index.ts";
+import { defineTask, makeWorkerUtils, parseCrontab, run } from "../../src/index.ts";
 import { rememberingLogger } from "../support/log.ts";
 import { sharedDatabase } from "../support/shared-database.ts";
+import { until } from "../support/wait.ts";
 import { openDesk, type Told } from "./kit.ts";
 
 /* Every action has its effect and its entry in the audit. */
@@ -197,9 +205,104 @@ test("what a dead worker holds is freed, and what a living one holds is not", as
 });
 
 test("limits that do not exist cannot be changed", async () => {
+  const { act, get } = open();
+  const none = { name: "none", kind: "concurrency", path: [] } as const;
+  expect((await act("setLimit", { ...none, limit: 1 })).status).toBe(404);
+  expect((await act("clearLimit", none)).status).toBe(404);
+  expect((await get<LimitsPage>("limits")).body.limits).toEqual([]);
+  expect((await get<Session>("session")).body.has.limits).toBe(false);
+});
+
+test("limits that a worker declares are shown, changed and taken back, each by its kind and path", async () => {
+  const { act, get } = open();
+  const { logger } = rememberingLogger();
+  const runner = await run({
+    pgPool: database().pool,
+    logger,
+    noHandleSignals: true,
+    taskList: { sync: () => undefined },
+    taskOptions: {
+      sync: {
+        concurrency: [{ limit: 50 }, { limit: 2, key: ["tenant.id"] }],
+        rateLimit: { limit: 100, period: "1m", key: "tenant.id" },
+        fair: "region",
+      },
+    },
+  });
+  onTestFinished(() => runner.stop());
+  const shown = async (): Promise<unknown[]> =>
+    (await get<LimitsPage>("limits")).body.limits.map(({ kind, path, limit, weight, keys, isChanged }) => [
+      [kind, path.join("|"), limit, weight, isChanged].join(" "),
+      ...keys.map((own) => [own.key, own.limit, own.weight].join(" ")),
+    ]);
+  const declared = [
+    ["concurrency  50 1 false"],
+    ["concurrency tenant.id 2 1 false"],
+    ["fair region  1 false"],
+    ["rate tenant|id 100 1 false"],
+  ];
+  await until(async () => (await shown()).length === declared.length);
+  expect(await shown()).toEqual(declared);
+  await until(async () => (await get<Session>("session")).body.has.limits);
+
+  const whole = { name: "sync", kind: "concurrency", path: [] } as const;
+  const byTenant = { ...whole, path: ["tenant.id"] };
+  const turns = { name: "sync", kind: "fair", path: ["region"] } as const;
+  const changes = [
+    await act("setLimit", { ...whole, limit: 5 }),
+    await act("setLimit", { ...byTenant, key: "acme", limit: 20, weight: 3 }),
+    await act("setLimit", { ...byTenant, key: "", limit: 0 }),
+    await act("setLimit", { ...turns, weight: 4 }),
+  ];
+  expect(changes.map(({ status, body }) => [status, body.changed])).toEqual(changes.map(() => [200, 1]));
+  expect(await shown()).toEqual([
+    ["concurrency  5 1 true"],
+    ["concurrency tenant.id 2 1 false", " 0 ", "acme 20 3"],
+    ["fair region  4 true"],
+    ["rate tenant|id 100 1 false"],
+  ]);
+
+  // The same path, written in one step and in two, is not the same limit.
+  expect((await act("setLimit", { ...byTenant, path: ["tenant", "id"], limit: 1 })).status).toBe(404);
+  expect((await act("clearLimit", { ...whole, key: "acme" })).status).toBe(400);
+  expect((await act("setLimit", whole)).status).toBe(400);
+
+  expect((await act("clearLimit", { ...byTenant, key: "" })).body.changed).toBe(1);
+  expect((await act("clearLimit", { ...byTenant, key: "acme" })).body.changed).toBe(1);
+  expect((await act("clearLimit", turns)).body.changed).toBe(1);
+  expect((await act("clearLimit", whole)).body.changed).toBe(1);
+  expect(await shown()).toEqual(declared);
+  expect((await act("clearLimit", whole)).body).toMatchObject({ changed: 0 });
+  const { body: set } = await get<AuditPage>("audit?action=setLimit&limit=4");
+  expect(set.entries.find(({ message }) => message?.includes("20"))).toMatchObject({
+    by: "ann",
+    state: "done",
+    target: "concurrency limit 'sync' by tenant.id for 'acme'",
+    link: "limits",
+  });
+});
+
+test("a limit that the library cannot tell from another is left alone, and the caller told why", async () => {
   const { act } = open();
-  expect((await act("setLimit", { name: "none", concurrency: 1 })).status).toBe(404);
-  expect((await act("clearLimit", { name: "none" })).status).toBe(404);
+  const { logger } = rememberingLogger();
+  const runner = await run({
+    pgPool: database().pool,
+    logger,
+    noHandleSignals: true,
+    limits: { twin: { concurrency: 10 } },
+    taskList: { twin: () => undefined },
+    taskOptions: { twin: { concurrency: 5, limits: ["twin"] } },
+  });
+  onTestFinished(() => runner.stop());
+  const twin = { name: "twin", kind: "concurrency", path: [] } as const;
+  const answer = await until(async () => {
+    const told = await act("setLimit", { ...twin, limit: 1 });
+    return told.status !== 404 && told;
+  });
+  expect(answer).toMatchObject({
+    status: 400,
+    body: { error: { message: expect.stringContaining("Several limits are called 'twin'") } },
+  });
 });
 
 test("no action is without a test here", () => {

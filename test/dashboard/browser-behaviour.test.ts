@@ -2,9 +2,8 @@ import { createServer, request as forward } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Page } from "playwright-core";
 import { expect, onTestFinished, test, vi } from "vitest";
-import type { LimitInfo } from "../../src/dashboard/contract.ts";
 import { createDashboard } from "../../src/dashboard/server/index.ts";
-import type { Task } from "../../src/index.ts";
+import { defineTask, RateLimitError, type Task } from "../../src/index.ts";
 import { until } from "../support/wait.ts";
 import { complaintsOf, expectAccessible, hasBrowser, useBrowser, views, visit } from "./browser.ts";
 import { makeScene } from "./scene.ts";
@@ -308,48 +307,52 @@ test.skipIf(!hasBrowser)("it works below any path, and offers nothing that a per
   expect(complaintsOf(page)).toEqual([]);
 });
 
-test.skipIf(!hasBrowser)("a limit is shown with its keys, changed and taken back", async () => {
-  const { url } = await makeScene();
-  const page = await open(url, views[3]);
-  const limit: LimitInfo = {
-    name: "stripe",
-    tasks: ["invoice/pdf"],
-    keyPath: "tenant",
-    concurrency: 10,
-    rate: { limit: 100, periodMs: 60_000, burst: 20 },
-    used: 10,
-    waiting: { count: 310, isMore: false },
-    keys: [{ key: "17", used: 4, waiting: { count: 300, isMore: false }, override: 4 }],
-    isOverridden: true,
-  };
-  // The server has limits to show as soon as the library has them: here are some of the contract's shape.
-  const sent: unknown[] = [];
-  await page.route("**/api/stream?*", (route) => route.abort());
-  await page.route("**/api/limits*", (route) =>
-    route.fulfill({ json: { now: new Date().toISOString(), limits: [limit], pauses: [] } }),
-  );
-  await page.route("**/api/actions/*Limit", (route) => {
-    sent.push([new URL(route.request().url()).pathname, route.request().postDataJSON()]);
-    return route.fulfill({ json: { audit: "1", changed: 1, ids: [], message: "Changed." } });
+test.skipIf(!hasBrowser)("limits are shown with their keys and holds, changed and taken back", async () => {
+  const limits = { concurrency: [{ limit: 10 }, { limit: 2, key: "tenant" }], fair: "region" };
+  const { utils, url } = await makeScene({
+    tasks: {
+      sync: defineTask({ identifier: "sync", ...limits, run: () => undefined }),
+      call: defineTask({
+        identifier: "call",
+        rateLimit: { limit: 100, period: "1m", burst: 20 },
+        run: () => {
+          throw new RateLimitError({ retryAfter: "1h" }, "come back later");
+        },
+      }),
+    },
   });
+  await utils.addJob("call", {});
+  await until(async () => (await utils.listLimits()).some(({ holds }) => holds.length > 0));
+  const page = await open(url, views[3]);
   await visit(page, "limits");
-  await page.getByText("10 at a time and 100 per 60 s for each tenant").waitFor();
+  for (const text of ["10 at a time", "2 at a time for each tenant", "turns by region", "100 per 60 s"]) {
+    await page.getByText(text, { exact: true }).waitFor();
+  }
+  await page.getByText(/Held back, ends in \d+ min: come back later/).waitFor();
   await expectAccessible(page, "limits");
-  await page.getByRole("button", { name: "Change stripe" }).click();
+  const press = (name: string): Promise<void> => page.getByRole("button", { name, exact: true }).click();
+  await press("Change sync, 10 at a time");
   await page.getByLabel("Jobs at a time").fill("5");
-  await page.getByLabel("Jobs per period").fill("50");
   await expectAccessible(page, "limit dialog");
-  await page.getByRole("button", { name: "Change it for all workers" }).click();
-  await page.getByRole("button", { name: "Change the limit of 17" }).click();
-  await page.getByLabel("Jobs at a time").fill("1");
-  await page.getByRole("button", { name: "Change it for all workers" }).click();
-  await page.getByRole("button", { name: "Take back the limit of 17" }).click();
-  await page.getByRole("button", { name: "Take back the change of stripe" }).click();
-  await until(() => sent.length === 4);
-  expect(sent).toEqual([
-    ["/api/actions/setLimit", { name: "stripe", concurrency: 5, rate: { limit: 50, periodMs: 60_000, burst: 20 } }],
-    ["/api/actions/setLimit", { name: "stripe", key: "17", concurrency: 1 }],
-    ["/api/actions/clearLimit", { name: "stripe", key: "17" }],
-    ["/api/actions/clearLimit", { name: "stripe" }],
-  ]);
+  await press("Change it for all workers");
+  await page.getByText("5 at a time", { exact: true }).waitFor();
+  await press("Set a key of sync, 2 at a time for each tenant");
+  await page.getByLabel("Value of tenant").fill("acme");
+  await page.getByLabel("Jobs at a time").fill("7");
+  await press("Change it for all workers");
+  await press("Change the limit of acme");
+  await page.getByLabel("Jobs in a turn").fill("3");
+  await press("Change it for all workers");
+  await until(async () => {
+    const own = (await utils.listLimits()).flatMap(({ key, overrides }) => (key === "tenant" ? overrides : []));
+    return own.length === 1 && own[0]!.key === "acme" && own[0]!.limit === 7 && own[0]!.weight === 3;
+  });
+  await expectAccessible(page, "limits with a key");
+  await press("Take back the limit of acme");
+  await press("Take back the change of sync, 5 at a time");
+  await page.getByText("10 at a time", { exact: true }).waitFor();
+  await until(async () =>
+    (await utils.listLimits()).every(({ overrides, isChanged }) => !isChanged && overrides.length === 0),
+  );
+  expect(complaintsOf(page)).toEqual([]);
 });

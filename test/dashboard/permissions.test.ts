@@ -20,8 +20,8 @@ const bodies: Record<string, object> = {
   "actions/pause": { target: { kind: "all" } },
   "actions/resume": { target: { kind: "all" } },
   "actions/runCron": { identifier: "nightly" },
-  "actions/setLimit": { name: "l", concurrency: 1 },
-  "actions/clearLimit": { name: "l" },
+  "actions/setLimit": { name: "l", kind: "concurrency", path: [], limit: 1 },
+  "actions/clearLimit": { name: "l", kind: "concurrency", path: [] },
   "actions/unlockWorker": { worker: "w" },
 };
 
@@ -47,10 +47,12 @@ function neededFor(path: string, action: Permission): Permission {
 async function setUp(): Promise<{ job: string; bulk: string; snapshot: () => Promise<unknown> }> {
   const utils = await makeWorkerUtils({ pgPool: database().pool, logger: rememberingLogger().logger });
   const { id: job } = await utils.addJob("t", {});
+  await utils.setLimit("l", { limit: 2 });
   const { id: bulk } = await utils.beginAction({ by: "boss", action: "retry", target: { filter: { task: "t" } } });
   const snapshot = async (): Promise<unknown> => ({
     jobs: await database().jobs(),
     pauses: await utils.listPauses(),
+    limits: (await utils.listLimits()).map(({ name, limit }) => ({ name, limit })),
     audit: (await utils.listActions()).actions,
   });
   return { job, bulk, snapshot };

@@ -3,6 +3,7 @@ import type {
   JobFigures,
   JobTimesOptions,
   JobTrends,
+  Limit,
   ListedJob,
   Pause,
   TaskTimes,
@@ -46,6 +47,15 @@ export async function readWorkers({ shelf, utils }: Desk): Promise<WorkerStatus[
 
 export function readPauses({ shelf, utils }: Desk): Promise<Pause[]> {
   return shelf.get("pauses", 1_000, () => utils.listPauses());
+}
+
+export function readLimits({ shelf, utils }: Desk): Promise<Limit[]> {
+  return shelf.get("limits", 1_000, () => utils.listLimits());
+}
+
+/** For pages that are about something else: none as long as their jobs are being counted. */
+export async function peekLimits({ shelf, utils }: Desk): Promise<Limit[]> {
+  return (await shelf.soon("limits", 1_000, () => utils.listLimits())) ?? [];
 }
 
 /** Jobs that run, at most a thousand; none until they are found among all the others. */

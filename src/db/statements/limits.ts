@@ -249,6 +249,7 @@ export interface LimitRow {
   readonly burst: number;
   readonly weight: number;
   readonly defined: number | null;
+  readonly is_changed: boolean;
   readonly origin: "code" | "set";
   readonly declared_at: Date;
   readonly declared_by: string | null;
@@ -268,7 +269,7 @@ export const listLimits = statement<Record<string, never>, LimitRow>({
   text: `
     select bound.scope, bound.name, bound.kind, bound.path, coalesce(whole.places, bound.places) as places,
       coalesce(whole.period_ms, bound.period_ms) as period_ms, coalesce(whole.burst, bound.burst) as burst,
-      coalesce(whole.weight, bound.weight) as weight, bound.places as defined, bound.origin, bound.declared_at, bound.declared_by,
+      coalesce(whole.weight, bound.weight) as weight, bound.places as defined, whole.limit_id is not null as is_changed, bound.origin, bound.declared_at, bound.declared_by,
       member.tasks, counted.running, counted.waiting,
       (
         select pg_catalog.json_agg(pg_catalog.json_build_object(

@@ -1,6 +1,5 @@
 import type { JSX } from "preact";
 import type { PauseInfo } from "../../contract.ts";
-import { useSession } from "../core/session.ts";
 import { useLive } from "../core/use-live.ts";
 import { Empty, Frame } from "../parts/frame.tsx";
 import { LimitList } from "../parts/limit-list.tsx";
@@ -12,7 +11,6 @@ import { Ago } from "../parts/time.tsx";
 /** What keeps jobs from starting on purpose. */
 export function LimitsPage(): JSX.Element {
   const live = useLive("limits", {});
-  const { has } = useSession();
   const everything = live.data?.pauses.find(({ kind }) => kind === "all") ?? null;
   return (
     <>
@@ -34,11 +32,7 @@ export function LimitsPage(): JSX.Element {
               <h2 class="section-head">Limits</h2>
               {data.limits.length === 0 ? (
                 <Empty icon="gauge" title="No limits.">
-                  <span>
-                    {has.limits
-                      ? "A limit keeps a task, or each of its keys, to so many jobs at a time or per minute."
-                      : "This version has no limits to show."}
-                  </span>
+                  <span>A limit keeps a task, or each of its keys, to so many jobs at a time or per minute.</span>
                 </Empty>
               ) : (
                 <LimitList limits={data.limits} reload={live.reload} />

@@ -1,34 +1,37 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { ActionBodies, LimitInfo } from "../../contract.ts";
+import type { ActionBodies, LimitInfo, LimitKey } from "../../contract.ts";
+import { formatDuration } from "../core/format.ts";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Field } from "./field.tsx";
+import { nameOfKey } from "./limit-keys.tsx";
+
+/** The limit itself, one of its keys, or a key that is to be named. */
+export type LimitQuestion = "itself" | "newKey" | LimitKey;
 
 interface LimitDialogProps {
   readonly limit: LimitInfo;
-  /** The key whose own limit it is; the general one otherwise. */
-  readonly keyName: string | undefined;
-  readonly start: number | null;
-  readonly onRun: (change: Pick<ActionBodies["setLimit"], "concurrency" | "rate">) => void;
+  readonly asked: LimitQuestion;
+  readonly onRun: (change: Pick<ActionBodies["setLimit"], "key" | "limit" | "weight">) => void;
   readonly onClose: () => void;
 }
 
-export function LimitDialog({ limit, keyName, start, onRun, onClose }: LimitDialogProps): JSX.Element {
-  const { name, rate } = limit;
-  const [places, setPlaces] = useState(start === null ? "" : String(start));
-  const [perPeriod, setPerPeriod] = useState(rate ? String(rate.limit) : "");
-  const hasRate = rate !== null && keyName === undefined;
+export function LimitDialog({ limit, asked, onRun, onClose }: LimitDialogProps): JSX.Element {
+  const own = typeof asked === "string" ? undefined : asked;
+  const start = { limit: own?.limit ?? limit.limit, weight: own?.weight ?? limit.weight };
+  const [key, setKey] = useState("");
+  const [places, setPlaces] = useState(start.limit === null ? "" : String(start.limit));
+  const [weight, setWeight] = useState(String(start.weight));
   const change = {
-    concurrency: places === "" ? undefined : Number(places),
-    rate:
-      hasRate && perPeriod !== ""
-        ? { limit: Number(perPeriod), periodMs: rate.periodMs, burst: rate.burst }
-        : undefined,
+    key: asked === "newKey" ? key : own?.key,
+    limit: places === "" || Number(places) === start.limit ? undefined : Number(places),
+    weight: weight === "" || Number(weight) === start.weight ? undefined : Number(weight),
   };
+  const isNothing = change.limit === undefined && change.weight === undefined;
   return (
     <Dialog
-      title={`Change the limit of ${keyName ?? name}`}
+      title={`Change the limit of ${own ? nameOfKey(own.key) : limit.name}`}
       onClose={onClose}
       onSubmit={() => {
         onClose();
@@ -37,43 +40,59 @@ export function LimitDialog({ limit, keyName, start, onRun, onClose }: LimitDial
       foot={
         <>
           <Button onClick={onClose}>Keep it</Button>
-          <Button type="submit" look="primary" disabled={change.concurrency === undefined && change.rate === undefined}>
+          <Button type="submit" look="primary" disabled={isNothing || change.key === ""}>
             Change it for all workers
           </Button>
         </>
       }
     >
-      <p class="soft">It takes effect at once, in every worker, until it is taken back. Running jobs finish.</p>
-      {(limit.concurrency !== null || keyName !== undefined) && (
-        <Field label="Jobs at a time" hint="0 lets no job start.">
-          {(ids) => (
-            <input
-              {...ids}
-              class="input"
-              type="number"
-              min="0"
-              step="1"
-              value={places}
-              onInput={(event) => setPlaces(event.currentTarget.value)}
-            />
-          )}
+      <p class="soft">It acts within a second, in every worker, until it is taken back. Running jobs finish.</p>
+      {asked === "newKey" && (
+        <Field label={`Value of ${limit.path.join(".")}`}>
+          {(ids) => <input {...ids} class="input" value={key} onInput={(event) => setKey(event.currentTarget.value)} />}
         </Field>
       )}
-      {hasRate && (
-        <Field label="Jobs per period">
-          {(ids) => (
-            <input
-              {...ids}
-              class="input"
-              type="number"
-              min="1"
-              step="1"
-              value={perPeriod}
-              onInput={(event) => setPerPeriod(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+      {limit.kind !== "fair" && (
+        <Amount
+          label={limit.kind === "rate" ? `Jobs per ${formatDuration(limit.periodMs ?? 0)}` : "Jobs at a time"}
+          hint="0 lets no job start."
+          min={0}
+          max={1_000_000}
+          value={places}
+          onChange={setPlaces}
+        />
+      )}
+      {limit.path.length > 0 && (
+        <Amount label="Jobs in a turn" min={1} max={1_000} value={weight} onChange={setWeight} />
       )}
     </Dialog>
+  );
+}
+
+interface AmountProps {
+  readonly label: string;
+  readonly hint?: string;
+  readonly min: number;
+  readonly max: number;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+function Amount({ label, hint, min, max, value, onChange }: AmountProps): JSX.Element {
+  return (
+    <Field label={label} hint={hint}>
+      {(ids) => (
+        <input
+          {...ids}
+          class="input"
+          type="number"
+          min={min}
+          max={max}
+          step="1"
+          value={value}
+          onInput={(event) => onChange(event.currentTarget.value)}
+        />
+      )}
+    </Field>
   );
 }

@@ -1,14 +1,15 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { LimitInfo } from "../../contract.ts";
+import type { LimitHoldInfo, LimitInfo } from "../../contract.ts";
 import { formatDuration, formatNumber } from "../core/format.ts";
 import { useCan } from "../core/session.ts";
 import { useAction } from "../core/use-action.ts";
-import { Amount } from "./amount.tsx";
+import { Amount, formatCount } from "./amount.tsx";
 import { Button } from "./button.tsx";
-import { LimitDialog } from "./limit-dialog.tsx";
+import { LimitDialog, type LimitQuestion } from "./limit-dialog.tsx";
+import { LimitKeys, nameOfKey } from "./limit-keys.tsx";
 import { TaskLink } from "./links.tsx";
-import { Table } from "./table.tsx";
+import { Ago } from "./time.tsx";
 
 interface LimitListProps {
   readonly limits: readonly LimitInfo[];
@@ -19,137 +20,123 @@ export function LimitList({ limits, reload }: LimitListProps): JSX.Element {
   return (
     <ul class="workers">
       {limits.map((limit) => (
-        <Limit key={limit.name} limit={limit} reload={reload} />
+        <Limit
+          key={JSON.stringify([limit.name, limit.isShared, limit.kind, limit.path])}
+          limit={limit}
+          reload={reload}
+        />
       ))}
     </ul>
   );
 }
 
-interface Asked {
-  readonly key?: string | undefined;
-  readonly override?: number | null;
-}
-
 function Limit({ limit, reload }: { readonly limit: LimitInfo; readonly reload: () => void }): JSX.Element {
-  const { name, tasks, keyPath, concurrency, rate, used, waiting, keys, isOverridden } = limit;
+  const { name, kind, path, keys, holds, isChanged } = limit;
+  const id = { name, kind, path };
+  const said = `${name}, ${describeLimit(limit)}`;
   const can = useCan();
   const { run } = useAction(reload);
-  const [asked, setAsked] = useState<Asked>();
+  const [asked, setAsked] = useState<LimitQuestion>();
   return (
     <li class="worker">
       <div class="worker-head">
         <h2 class="wrap">{name}</h2>
         <span class="soft">{describeLimit(limit)}</span>
-        {isOverridden && <span class="tag">changed here</span>}
+        {limit.isShared && <span class="tag">shared</span>}
+        {isChanged && <span class="tag">changed at run time</span>}
         <span class="more row">
-          {isOverridden && can("clearLimit") && (
-            <Button small onClick={() => void run("clearLimit", { name })} label={`Take back the change of ${name}`}>
+          {isChanged && can("clearLimit") && (
+            <Button small onClick={() => void run("clearLimit", id)} label={`Take back the change of ${said}`}>
               Take back
             </Button>
           )}
+          {path.length > 0 && can("setLimit") && (
+            <Button small label={`Set a key of ${said}`} onClick={() => setAsked("newKey")}>
+              Set a key
+            </Button>
+          )}
           {can("setLimit") && (
-            <Button small icon="pencil" label={`Change ${name}`} onClick={() => setAsked({})}>
+            <Button small icon="pencil" label={`Change ${said}`} onClick={() => setAsked("itself")}>
               Change
             </Button>
           )}
         </span>
       </div>
-      <dl class="worker-facts">
-        {concurrency !== null && used !== null && (
-          <div>
-            <dt>Places taken</dt>
-            <dd class="slots">
-              {keyPath === null ? `${formatNumber(used)} of ${formatNumber(concurrency)}` : formatNumber(used)}
-              {keyPath === null && (
-                <progress
-                  class={`bar ${used >= concurrency ? "is-full" : ""}`}
-                  max={concurrency || 1}
-                  value={Math.min(used, concurrency)}
-                  aria-label="Places taken"
-                />
-              )}
-            </dd>
-          </div>
-        )}
-        {waiting !== null && (
-          <div>
-            <dt>Waiting</dt>
-            <dd>
-              <Amount of={waiting} />
-            </dd>
-          </div>
-        )}
-        <div>
-          <dt>{tasks.length === 1 ? "Task" : "Tasks"}</dt>
-          <dd class="task-cell">
-            {tasks.map((task) => (
-              <TaskLink key={task} task={task} />
-            ))}
-          </dd>
-        </div>
-        {rate && (
-          <div>
-            <dt>Burst</dt>
-            <dd>{formatNumber(rate.burst)}</dd>
-          </div>
-        )}
-      </dl>
+      <LimitFacts limit={limit} />
+      {holds.map((hold) => (
+        <Hold key={hold.key} hold={hold} />
+      ))}
       {keys.length > 0 && (
-        <Table
-          label={`Keys of ${name}`}
-          rows={keys}
-          keyOf={({ key }) => key}
-          columns={[
-            { head: keyPath ?? "Key", narrow: "title", cell: ({ key }) => <span class="mono wrap">{key}</span> },
-            {
-              head: "Taken",
-              isNumber: true,
-              cell: (row) => `${formatNumber(row.used)}${row.override === null ? "" : ` of ${row.override}`}`,
-            },
-            { head: "Waiting", isNumber: true, cell: (row) => <Amount of={row.waiting} /> },
-            {
-              head: "·Actions",
-              className: "buttons",
-              cell: ({ key, override }) => (
-                <>
-                  {override !== null && can("clearLimit") && (
-                    <Button
-                      small
-                      onClick={() => void run("clearLimit", { name, key })}
-                      label={`Take back the limit of ${key}`}
-                    >
-                      Take back
-                    </Button>
-                  )}
-                  {can("setLimit") && (
-                    <Button small label={`Change the limit of ${key}`} onClick={() => setAsked({ key, override })}>
-                      Change
-                    </Button>
-                  )}
-                </>
-              ),
-            },
-          ]}
-        />
+        <LimitKeys limit={limit} onChange={setAsked} onClear={({ key }) => void run("clearLimit", { ...id, key })} />
       )}
       {asked && (
         <LimitDialog
           limit={limit}
-          keyName={asked.key}
-          start={asked.override ?? concurrency}
+          asked={asked}
           onClose={() => setAsked(undefined)}
-          onRun={(change) => void run("setLimit", { name, key: asked.key, ...change })}
+          onRun={(change) => void run("setLimit", { ...id, ...change })}
         />
       )}
     </li>
   );
 }
 
-/** "10 at a time and 100 per 1 min for each tenantId" */
-function describeLimit({ concurrency, rate, keyPath }: LimitInfo): string {
-  const parts = [
-    concurrency === null ? null : `${formatNumber(concurrency)} at a time`,
-    rate && `${formatNumber(rate.limit)} per ${formatDuration(rate.periodMs)}`,
-  ].filter((part) => part !== null);
-  return `${parts.join(" and ")}${keyPath === null ? "" : ` for each ${keyPath}`}`;
+function LimitFacts({ limit }: { readonly limit: LimitInfo }): JSX.Element {
+  const { kind, path, tasks, limit: places, running } = limit;
+  const most = kind === "concurrency" && path.length === 0 ? places : null;
+  return (
+    <dl class="worker-facts">
+      <div>
+        <dt>Running</dt>
+        <dd class="slots">
+          {most === null ? <Amount of={running} /> : `${formatCount(running)} of ${formatNumber(most)}`}
+          {most !== null && (
+            <progress
+              class={`bar ${running.count >= most ? "is-full" : ""}`}
+              max={most || 1}
+              value={Math.min(running.count, most)}
+              aria-label="Places taken"
+            />
+          )}
+        </dd>
+      </div>
+      <div>
+        <dt>Waiting</dt>
+        <dd>
+          <Amount of={limit.waiting} />
+        </dd>
+      </div>
+      <div>
+        <dt>{tasks.length === 1 ? "Task" : "Tasks"}</dt>
+        <dd class="task-cell">
+          {tasks.map((task) => (
+            <TaskLink key={task} task={task} />
+          ))}
+        </dd>
+      </div>
+      {kind === "rate" && (
+        <div>
+          <dt>Burst</dt>
+          <dd>{formatNumber(limit.burst)}</dd>
+        </div>
+      )}
+    </dl>
+  );
+}
+
+function Hold({ hold: { key, until, reason } }: { readonly hold: LimitHoldInfo }): JSX.Element {
+  return (
+    <p class="soft wrap">
+      {key === null ? "Held back" : `${nameOfKey(key)}: held back`}, ends <Ago at={until} />
+      {reason !== null && `: ${reason}`}
+    </p>
+  );
+}
+
+/** "10 at a time for each tenantId", "100 per 60 s", "turns by tenantId" */
+function describeLimit({ kind, path, limit, periodMs }: LimitInfo): string {
+  const by = path.join(".");
+  if (kind === "fair" || limit === null) return `turns by ${by}`;
+  const most = `${formatNumber(limit)} ${kind === "rate" ? `per ${formatDuration(periodMs ?? 0)}` : "at a time"}`;
+  return by === "" ? most : `${most} for each ${by}`;
 }

@@ -45,10 +45,22 @@ export function describeTarget(action: string, target: AuditTarget): string {
   const { ids, filter, kind, name, task } = target;
   if (filter) return describeFilter(filter);
   if (ids) return ids.length === 1 ? `job ${ids[0]}` : `${ids.length.toLocaleString("en")} jobs: ${some(ids)}`;
+  if (nouns[action] === "limit") return describeLimit(target);
   if (kind === "all") return "everything";
   if (name !== undefined) return `${kind ?? nouns[action] ?? ""} '${name}'`.trimStart();
   if (task !== undefined) return `task '${task}'`;
   return action;
+}
+
+/** "concurrency limit 'sync' by tenantId for 'acme'" */
+export function describeLimit({
+  name,
+  kind,
+  path,
+  key,
+}: Pick<AuditTarget, "name" | "kind"> & { readonly path?: unknown; readonly key?: unknown }): string {
+  const by = Array.isArray(path) && path.length > 0 ? ` by ${path.join(".")}` : "";
+  return `${kind ?? ""} limit '${name}'${by}${key === undefined ? "" : ` for '${key}'`}`.trimStart();
 }
 
 const nouns: Readonly<Record<string, string>> = {
