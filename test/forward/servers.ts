@@ -16,21 +16,28 @@ export interface Server {
   start(): Promise<void>;
 }
 
+/** Where to leave what ends a server. */
+export type AtEnd = (end: () => Promise<void>) => void;
+
 interface Recipe {
   readonly command: string;
   readonly args: (port: number, folder: string) => string[];
   readonly env?: (port: number, folder: string) => Record<string, string>;
   readonly withinMs?: number;
+  /** The end of the test, if left out. */
+  readonly atEnd: AtEnd | undefined;
 }
 
-export const startNats = (): Promise<Server> =>
+export const startNats = (atEnd?: AtEnd): Promise<Server> =>
   startServer({
+    atEnd,
     command: "nats-server",
     args: (port, folder) => ["-a", "127.0.0.1", "-p", String(port), "-js", "-sd", folder],
   });
 
-export const startRedis = (): Promise<Server> =>
+export const startRedis = (atEnd?: AtEnd): Promise<Server> =>
   startServer({
+    atEnd,
     command: "redis-server",
     args: (port, folder) => [
       ...["--bind", "127.0.0.1", "--port", String(port), "--dir", folder, "--save", ""],
@@ -38,9 +45,10 @@ export const startRedis = (): Promise<Server> =>
     ],
   });
 
-export async function startRabbit(): Promise<Server> {
+export async function startRabbit(atEnd?: AtEnd): Promise<Server> {
   const [epmd, distribution] = [await freePort(), await freePort()];
   return startServer({
+    atEnd,
     command: "/usr/lib/rabbitmq/bin/rabbitmq-server",
     args: () => [],
     withinMs: 90_000,
@@ -62,7 +70,7 @@ export async function startRabbit(): Promise<Server> {
   });
 }
 
-async function startServer({ command, args, env, withinMs = 20_000 }: Recipe): Promise<Server> {
+async function startServer({ command, args, env, withinMs = 20_000, atEnd = onTestFinished }: Recipe): Promise<Server> {
   const folder = mkdtempSync(join(tmpdir(), "hathi-broker-"));
   const port = await freePort();
   let child: ChildProcess | undefined;
@@ -85,7 +93,7 @@ async function startServer({ command, args, env, withinMs = 20_000 }: Recipe): P
       throw new Error(`${error.message}; it said\n${output.slice(-2_000)}`);
     });
   };
-  onTestFinished(async () => {
+  atEnd(async () => {
     await kill();
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
@@ -94,7 +102,7 @@ async function startServer({ command, args, env, withinMs = 20_000 }: Recipe): P
 }
 
 /** librdkafka's mock broker. It keeps nothing, so it cannot be started again. */
-export async function startKafka(topic: string): Promise<Server> {
+export async function startKafka(topic: string, atEnd: AtEnd = onTestFinished): Promise<Server> {
   const child = spawn("kcat", ["-C", "-q", "-X", "test.mock.num.brokers=1", "-b", "mock", "-t", topic, "-d", "mock"]);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (output += data));
@@ -104,7 +112,7 @@ export async function startKafka(topic: string): Promise<Server> {
     child.kill("SIGKILL");
     await gone;
   };
-  onTestFinished(kill);
+  atEnd(kill);
   const port = await until(() => /127\.0\.0\.1:(\d+)/.exec(output)?.[1], { what: `kcat tells its port: ${output}` });
   return { port: Number(port), kill, start: () => Promise.reject(new Error("It keeps nothing.")) };
 }
