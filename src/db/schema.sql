@@ -3093,12 +3093,17 @@ $hathi$;
 create function graphile_worker._hathi_limit_key(payload json, path text[])
  RETURNS text
  LANGUAGE plpgsql
- IMMUTABLE PARALLEL SAFE
+ IMMUTABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 declare
-  value text := (payload #> path)::text;
+  value text;
 begin
+  if strpos(payload::text, '\u') = 0 then
+    value := (payload #> path)::text;
+  else
+    value := graphile_worker._hathi_limit_part(payload, path);
+  end if;
   if value is null or value = 'null' or value = '""' then
     return '-';
   end if;
@@ -3123,16 +3128,40 @@ $hathi$;
 create function graphile_worker._hathi_limit_number(payload json, path text[], most integer)
  RETURNS integer
  LANGUAGE plpgsql
- IMMUTABLE PARALLEL SAFE
+ IMMUTABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 declare
-  value constant text := (payload #> path)::text;
+  value constant text := graphile_worker._hathi_limit_part(payload, path);
 begin
   if value is null or value !~ '^[0-9]{1,9}(\.[0-9]+)?$' then
     return 1;
   end if;
   return greatest(1, least(most, ceil(value::numeric)::integer));
+end;
+$hathi$;
+
+create function graphile_worker._hathi_limit_part(payload json, path text[])
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+begin
+  if strpos(payload::text, '\u') = 0 then
+    return (payload #> path)::text;
+  end if;
+  begin
+    return (payload #> path)::text;
+  exception when others then
+    null;
+  end;
+  begin
+    return (regexp_replace(payload::text, '(?<!\\)((?:\\\\)*)\\u(0000|[dD][89abAB][[:xdigit:]]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][[:xdigit:]]{2}\\u)[dD][c-fC-F])',
+      '\1\\\\u\2', 'g')::json #> path)::text;
+  exception when others then
+    return null;
+  end;
 end;
 $hathi$;
 

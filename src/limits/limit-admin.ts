@@ -129,6 +129,9 @@ function readTarget(
   if (key !== undefined && typeof key !== "string" && typeof key !== "number") {
     throw new JobSpecError(`'key' must be a string or a number, got ${inspect(key)}.`);
   }
+  if (typeof key === "string" && key.includes("\0")) {
+    throw new JobSpecError(`'key' must not contain \\u0000, which PostgreSQL cannot store, got ${inspect(key)}.`);
+  }
   if (kind !== undefined && !kinds.includes(kind)) {
     throw new JobSpecError(`'kind' must be concurrency, rate or fair, got ${inspect(kind)}.`);
   }

@@ -88,13 +88,41 @@ create table graphile_worker._hathi_limit_holds (
 );
 alter table graphile_worker._hathi_limit_holds enable row level security;
 
--- A job's key. Payloads may contain what cannot be text (\u0000), so strings are only unescaped where that is needed, and long keys are
--- shortened to fit into an index. Indexes contain what it gives: it must never give anything else for the same payload.
-create or replace function graphile_worker._hathi_limit_key(payload json, path text[])
-returns text language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $hathi$
-declare
-  value text := (payload #> path)::text;
+-- A part of a payload, as JSON text. PostgreSQL cannot take apart a payload in which some string, wherever it is, cannot be text (\u0000, half of a
+-- surrogate pair): there such escapes are taken for the six characters that they are written with. It must never fail, or one job would stop all
+-- claims of its task. Not parallel safe: before PostgreSQL 17 a parallel worker can catch no errors.
+create or replace function graphile_worker._hathi_limit_part(payload json, path text[])
+returns text language plpgsql immutable parallel unsafe set search_path = pg_catalog, pg_temp as $hathi$
 begin
+  if strpos(payload::text, '\u') = 0 then
+    return (payload #> path)::text;
+  end if;
+  begin
+    return (payload #> path)::text;
+  exception when others then
+    null;
+  end;
+  begin
+    return (regexp_replace(payload::text, '(?<!\\)((?:\\\\)*)\\u(0000|[dD][89abAB][[:xdigit:]]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][[:xdigit:]]{2}\\u)[dD][c-fC-F])',
+      '\1\\\\u\2', 'g')::json #> path)::text;
+  exception when others then
+    return null;
+  end;
+end;
+$hathi$;
+
+-- A job's key. Strings are only unescaped where that is needed, and long keys are shortened to fit into an index. Indexes contain what it
+-- gives: it must never give anything else for the same payload.
+create or replace function graphile_worker._hathi_limit_key(payload json, path text[])
+returns text language plpgsql immutable parallel unsafe set search_path = pg_catalog, pg_temp as $hathi$
+declare
+  value text;
+begin
+  if strpos(payload::text, '\u') = 0 then
+    value := (payload #> path)::text;
+  else
+    value := graphile_worker._hathi_limit_part(payload, path);
+  end if;
   if value is null or value = 'null' or value = '""' then
     return '-';
   end if;
@@ -118,9 +146,9 @@ $hathi$;
 
 -- A whole number from the payload, within bounds; what is none counts as 1.
 create or replace function graphile_worker._hathi_limit_number(payload json, path text[], most integer)
-returns integer language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $hathi$
+returns integer language plpgsql immutable parallel unsafe set search_path = pg_catalog, pg_temp as $hathi$
 declare
-  value constant text := (payload #> path)::text;
+  value constant text := graphile_worker._hathi_limit_part(payload, path);
 begin
   if value is null or value !~ '^[0-9]{1,9}(\.[0-9]+)?$' then
     return 1;
