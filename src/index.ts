@@ -61,6 +61,7 @@ export { CrontabError } from "./cron/crontab-error.ts";
 export { parseCronItem, parseCronItems } from "./cron/parse-cron-item.ts";
 export { parseCrontab } from "./cron/parse-crontab.ts";
 export { describeDatabaseFailure } from "./db/describe-failure.ts";
+export { isSchemaMissing } from "./db/sqlstate.ts";
 export type { KnownCrontab } from "./db/statements/cron.ts";
 export { errorStack } from "./error-text.ts";
 export {

@@ -52,6 +52,7 @@ const sections = [
         "Logger",
         "consoleLogFactory",
         "describeDatabaseFailure",
+        "isSchemaMissing",
         "describePause",
         "describeSweep",
         "errorStack",

@@ -43,6 +43,12 @@ export const undefinedColumn = "42703";
 export const lockNotAvailable = "55P03";
 export const undefinedFunction = "42883";
 export const noSuchSchema = "3F000";
+
+/** True if an error means that the schema is not installed, or older than this version. */
+export function isSchemaMissing(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === undefinedTable || code === noSuchSchema;
+}
 export const noSuchDatabase = "3D000";
 export const invalidPassword = "28P01";
 export const invalidAuthorization = "28000";

@@ -2,6 +2,7 @@ import type { Database } from "../db/database.ts";
 import { Listener, type ListenOn } from "../db/listener.ts";
 import { OutageLog, troubleOf } from "../db/outage-log.ts";
 import { isAway, isRepeatable } from "../db/sqlstate.ts";
+import { notify } from "../db/statements/notify.ts";
 import { type WatchedJobRow, watchJobs } from "../db/statements/watch.ts";
 import type { Logger } from "../logger.ts";
 import { clearTimeout, monotonicMs, setTimeout } from "../util/timers.ts";
@@ -113,8 +114,7 @@ export class JobWatch {
     return new Listener({
       ...listenOn,
       channels: ["hathi:ended"],
-      notify: (channel, payload) =>
-        database.withPgClient((client) => client.query("select pg_notify($1, $2)", [channel, payload])),
+      notify: (channel, payload) => database.run(notify, { channel, payload }),
       onConnecting: () => undefined,
       onConnected: () => undefined,
       onListening: () => {

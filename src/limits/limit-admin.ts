@@ -1,5 +1,6 @@
 import { inspect } from "node:util";
 import type { Database } from "../db/database.ts";
+import { isRefused } from "../db/sqlstate.ts";
 import { clearLimit, type LimitRow, listLimits, type SetLimitParams, setLimit } from "../db/statements/limits.ts";
 import { JobSpecError } from "../errors.ts";
 import { formatPath, type PayloadPath, readPath } from "../limit-options.ts";
@@ -90,22 +91,27 @@ export function makeLimitAdmin(database: Pick<Database, "run">): LimitAdmin {
       if (valueNames.every((value) => change[value] === undefined)) {
         throw new JobSpecError(`Say what to set: ${valueNames.join(", ")}; got ${inspect(change)}.`);
       }
-      await database.run(setLimit, {
-        ...target,
+      const values = {
         places: readWhole("limit", limit, 0, 1_000_000),
         burst: readWhole("burst", burst, 0, 1_000_000),
         weight: readWhole("weight", weight, 1, 1_000),
         periodMs: readPeriod(period),
-      });
+      };
+      await database.run(setLimit, { ...target, ...values }).catch(explain);
     },
     async clearLimit(name, target = {}) {
-      const [row] = await database.run(clearLimit, readTarget(name, target, targetNames));
+      const [row] = await database.run(clearLimit, readTarget(name, target, targetNames)).catch(explain);
       return row!.cleared;
     },
     async listLimits() {
       return (await database.run(listLimits, {})).map(toLimit);
     },
   };
+}
+
+/** What the functions of the database refuse, they explain. */
+function explain(error: unknown): never {
+  throw isRefused(error) ? new JobSpecError((error as Error).message, { cause: error }) : error;
 }
 
 const targetNames = ["key", "kind", "path"] as const;

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { ConfigError, type Logger, makeWorkerUtils, type QueueUtils } from "../../index.ts";
+import { ConfigError, isSchemaMissing, type Logger, makeWorkerUtils, type QueueUtils } from "../../index.ts";
 import { BulkRuns } from "./bulk.ts";
 import type { Desk } from "./desk.ts";
 import { FrontDoor } from "./front-door.ts";
@@ -103,8 +103,7 @@ async function openDesk(options: DashboardOptions, streams: Streams): Promise<Op
 /** Also tells whether the schema is new enough. */
 async function nameDatabase(utils: QueueUtils): Promise<string> {
   await utils.listActions({}, { limit: 1 }).catch((error: unknown) => {
-    const { code } = error as { code?: unknown };
-    if (code !== "42P01" && code !== "3F000") throw error;
+    if (!isSchemaMissing(error)) throw error;
     throw new ConfigError(
       `The schema '${utils.schema}' is not installed or not up to date: run 'hathi migrate', or start a worker.`,
     );

@@ -27,7 +27,7 @@ export class Streams {
       {
         start: (controller) => {
           let isOpen = true;
-          const openedAt = Date.now();
+          const openedAt = performance.now();
           let [pingedAt, sent] = [0, ""];
           const send = (event: string, data: string): void =>
             controller.enqueue(encoder.encode(`event: ${event}\ndata: ${data}\n\n`));
@@ -45,10 +45,10 @@ export class Streams {
           };
           this.#ends.add(end);
           const tick = async (): Promise<void> => {
-            if (Date.now() - openedAt > lifeMs) return end();
-            if (Date.now() - pingedAt >= pingMs) {
+            if (performance.now() - openedAt > lifeMs) return end();
+            if (performance.now() - pingedAt >= pingMs) {
               send("ping", "{}");
-              pingedAt = Date.now();
+              pingedAt = performance.now();
             }
             // A browser that does not read is not written to.
             const hasRoom = (controller.desiredSize ?? 0) > 0;

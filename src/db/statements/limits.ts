@@ -339,7 +339,7 @@ export const explainLimits = statement<{ id: string }, JobLimitRow>({
   values: ({ id }) => [id],
   text: `
     select bound.scope, bound.name, bound.kind, bound.path,
-      case when bound.path <> '{}' then pg_catalog.substr(own.key, 2) end as key,
+      case when pg_catalog.cardinality(bound.path) > 0 then pg_catalog.substr(own.key, 2) end as key,
       coalesce(mine.places, whole.places, bound.places) as places, coalesce(mine.period_ms, whole.period_ms, bound.period_ms) as period_ms,
       case when bound.kind = 'concurrency'
         then graphile_worker._hathi_count_locked(own.task_ids, bound.path, own.key)
@@ -351,7 +351,7 @@ export const explainLimits = statement<{ id: string }, JobLimitRow>({
           from graphile_worker._private_jobs as other
           join graphile_worker._private_tasks as holding on holding.id = other.task_id
           where other.locked_at is not null and other.task_id = any (own.task_ids)
-            and (bound.path = '{}' or graphile_worker._hathi_limit_key(other.payload, bound.path) = own.key)
+            and (pg_catalog.cardinality(bound.path) = 0 or graphile_worker._hathi_limit_key(other.payload, bound.path) = own.key)
           order by other.locked_at, other.id
           limit 5
         ) as holder
@@ -362,7 +362,7 @@ export const explainLimits = statement<{ id: string }, JobLimitRow>({
           where other.locked_at is null and other.attempts < other.max_attempts and other.run_at <= now()
             and other.task_id = any (own.task_ids)
             and (other.priority, other.run_at, other.id) < (job.priority, job.run_at, job.id)
-            and (bound.path = '{}' or graphile_worker._hathi_limit_key(other.payload, bound.path) = own.key)
+            and (pg_catalog.cardinality(bound.path) = 0 or graphile_worker._hathi_limit_key(other.payload, bound.path) = own.key)
           limit 10001
         ) as first
       ) as ahead,
@@ -376,7 +376,7 @@ export const explainLimits = statement<{ id: string }, JobLimitRow>({
     join graphile_worker._hathi_limited_tasks as member on member.task = task.identifier
     join graphile_worker._hathi_limits as bound on bound.id = any (member.limit_ids)
     cross join lateral (
-      select case when bound.path = '{}' then '*' else graphile_worker._hathi_limit_key(job.payload, bound.path) end as key,
+      select case when pg_catalog.cardinality(bound.path) = 0 then '*' else graphile_worker._hathi_limit_key(job.payload, bound.path) end as key,
         array(
           select sharing.id from graphile_worker._hathi_limited_tasks as other
           join graphile_worker._private_tasks as sharing on sharing.identifier = other.task

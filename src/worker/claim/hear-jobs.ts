@@ -2,6 +2,7 @@ import type { Notification } from "pg";
 import type { Database } from "../../db/database.ts";
 import { fleetChannel, Listener, type ListenOn } from "../../db/listener.ts";
 import { isSchemaTooNew } from "../../db/schema-too-new.ts";
+import { notify } from "../../db/statements/notify.ts";
 import type { Emit } from "../../events.ts";
 import type { Logger } from "../../logger.ts";
 import type { WorkerPool } from "../../worker.ts";
@@ -46,8 +47,7 @@ export function hearJobs(options: HearJobsOptions): Listener {
     connect: options.connect,
     isLent: options.isLent,
     after: options.after,
-    notify: (channel, payload) =>
-      database.withPgClient((client) => client.query("select pg_notify($1, $2)", [channel, payload])),
+    notify: (channel, payload) => database.run(notify, { channel, payload }),
     onConnecting: (attempts) => emit("pool:listen:connecting", { workerPool, attempts }),
     onConnected: (client) => emit("pool:listen:success", { workerPool, client }),
     onListening: () => {

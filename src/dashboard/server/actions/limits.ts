@@ -24,7 +24,7 @@ export const setLimit: Action = (desk, body) => {
     target: { ...target, ...change },
     async run() {
       await expectLimit(desk, target);
-      await explained(desk.utils.setLimit(target.name, { ...toLibrary(target), ...change }));
+      await desk.utils.setLimit(target.name, { ...toLibrary(target), ...change });
       return { changed: 1, message: `Set ${describeLimit(target)}: ${said.join(", ")}.` };
     },
   };
@@ -36,7 +36,7 @@ export const clearLimit: Action = (desk, body) => {
     target: { ...target },
     async run() {
       await expectLimit(desk, target);
-      const wasSet = await explained(desk.utils.clearLimit(target.name, toLibrary(target)));
+      const wasSet = await desk.utils.clearLimit(target.name, toLibrary(target));
       const message = wasSet
         ? `Took back the change of ${describeLimit(target)}.`
         : `Nothing was changed of ${describeLimit(target)}.`;
@@ -65,14 +65,4 @@ async function expectLimit({ utils }: Desk, { name, kind, path }: Target): Promi
 
 function toLibrary({ kind, path, key }: Target): Pick<Target, "kind" | "key"> & { path?: readonly string[] } {
   return { kind, ...(path.length > 0 && { path }), ...(key !== undefined && { key }) };
-}
-
-/** What the functions of the database refuse, they explain. */
-async function explained<T>(done: Promise<T>): Promise<T> {
-  try {
-    return await done;
-  } catch (error) {
-    const { code, message } = error as { code?: unknown; message: string };
-    throw code === "22023" ? badRequest(message) : error;
-  }
 }
