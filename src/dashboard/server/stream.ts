@@ -27,7 +27,7 @@ export class Streams {
       {
         start: (controller) => {
           let isOpen = true;
-          const openedAt = performance.now();
+          const openedAt = process.uptime() * 1000;
           let [pingedAt, sent] = [0, ""];
           const send = (event: string, data: string): void =>
             controller.enqueue(encoder.encode(`event: ${event}\ndata: ${data}\n\n`));
@@ -45,10 +45,10 @@ export class Streams {
           };
           this.#ends.add(end);
           const tick = async (): Promise<void> => {
-            if (performance.now() - openedAt > lifeMs) return end();
-            if (performance.now() - pingedAt >= pingMs) {
+            if (process.uptime() * 1000 - openedAt > lifeMs) return end();
+            if (process.uptime() * 1000 - pingedAt >= pingMs) {
               send("ping", "{}");
-              pingedAt = performance.now();
+              pingedAt = process.uptime() * 1000;
             }
             // A browser that does not read is not written to.
             const hasRoom = (controller.desiredSize ?? 0) > 0;
