@@ -28,7 +28,7 @@ export class Streams {
         start: (controller) => {
           let isOpen = true;
           const openedAt = process.uptime() * 1000;
-          let [pingedAt, sent] = [0, ""];
+          let [pingedAt, sent] = [Number.NEGATIVE_INFINITY, ""];
           const send = (event: string, data: string): void =>
             controller.enqueue(encoder.encode(`event: ${event}\ndata: ${data}\n\n`));
           end = () => {
