@@ -226,8 +226,10 @@ export class Claimer {
   /** Claims until a scan finds nothing and `isQuiet` says that nothing more can come of what runs. */
   async runUntilEmpty(signal: AbortSignal, isQuiet: () => boolean): Promise<void> {
     this.#isOnce = true;
+    let busyAt = monotonicMs();
     while (!signal.aborted) {
       this.#turnedAt = monotonicMs();
+      if (!isQuiet()) busyAt = this.#turnedAt;
       if (this.#turnedAt >= this.#options.strays.searchAt) await this.#searchStrays();
       const isDue = this.#isHungry || monotonicMs() >= this.#options.limits.scanAt;
       const room = isDue ? this.#options.room() : null;
@@ -237,7 +239,7 @@ export class Claimer {
       } else if (this.#mustScanAgain) {
         await this.#rest(this.#nextScanAt - monotonicMs(), signal);
         this.#isHungry = true;
-      } else if (this.#isAwaitingLimit) {
+      } else if (this.#isAwaitingLimit && this.#turnedAt - busyAt <= maxLimitRestMs) {
         await this.#rest(this.#options.limits.scanAt - monotonicMs(), signal);
       } else if (isQuiet()) {
         if (!isDue) return;
@@ -255,7 +257,7 @@ export class Claimer {
     return this.#isContended && this.#contentions < maxContendedWhenOnce;
   }
 
-  /** A run that is to end waits for a limit that admits a job soon. */
+  /** A run that is to end waits for a limit that may admit a job soon. */
   get #isAwaitingLimit(): boolean {
     const ms = this.#options.limits.scanAt - monotonicMs();
     return ms > 0 && ms <= maxLimitRestMs;
