@@ -458,7 +458,7 @@ export interface LimitsPage {
 }
 
 export const limitKinds = ["concurrency", "rate", "fair"] as const;
-export type LimitKindName = (typeof limitKinds)[number];
+type LimitKindName = (typeof limitKinds)[number];
 
 /** Which limit is meant: a task may have one of each kind for each path. */
 export interface LimitId {

@@ -8,7 +8,7 @@ import { until } from "../support/wait.ts";
 import { type AtEnd, type Server, startKafka, startNats, startRabbit, startRedis } from "./servers.ts";
 
 /** A message that has arrived. */
-export interface Received {
+interface Received {
   readonly id: string;
   readonly body: unknown;
 }

@@ -15,7 +15,7 @@ export interface TaskFigures {
 }
 
 /** Jobs of the tasks that have a limit, or several limits of one name. */
-export interface LimitFigures {
+interface LimitFigures {
   readonly scope: "task" | "shared";
   readonly limit: string;
   readonly waiting: number;

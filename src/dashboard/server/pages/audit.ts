@@ -60,7 +60,7 @@ export function describeLimit({
   key,
 }: Pick<AuditTarget, "name" | "kind"> & { readonly path?: unknown; readonly key?: unknown }): string {
   const by = Array.isArray(path) && path.length > 0 ? ` by ${path.join(".")}` : "";
-  return `${kind ?? ""} limit '${name}'${by}${key === undefined ? "" : ` for '${key}'`}`.trimStart();
+  return `${kind ?? ""} limit '${name}'${by}${typeof key === "string" ? ` for '${key}'` : ""}`.trimStart();
 }
 
 const nouns: Readonly<Record<string, string>> = {
