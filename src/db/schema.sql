@@ -1134,6 +1134,10 @@ create function graphile_worker._hathi_announce_places(task_ids integer[], clock
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET enable_seqscan TO 'off'
  SET enable_bitmapscan TO 'off'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_tidscan TO 'on'
+ SET enable_nestloop TO 'on'
 AS $hathi$
 begin
   perform pg_notify('hathi:limits', '')
@@ -1825,6 +1829,10 @@ create function graphile_worker._hathi_collect_limits(tasks jsonb, cap integer)
  SET enable_seqscan TO 'off'
  SET enable_bitmapscan TO 'off'
  SET jit TO 'off'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_tidscan TO 'on'
+ SET enable_nestloop TO 'on'
 AS $hathi$
 declare
   task record;
@@ -2156,6 +2164,10 @@ create function graphile_worker._hathi_count_locked(task_ids integer[], path tex
  SET enable_seqscan TO 'off'
  SET enable_bitmapscan TO 'off'
  SET jit TO 'off'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_tidscan TO 'on'
+ SET enable_nestloop TO 'on'
 AS $hathi$
 declare
   task_id integer;
@@ -3099,7 +3111,7 @@ AS $hathi$
 declare
   value text;
 begin
-  if strpos(payload::text, '\u') = 0 then
+  if strpos(payload::text, E'\\u') = 0 then
     value := (payload #> path)::text;
   else
     value := graphile_worker._hathi_limit_part(payload, path);
@@ -3108,7 +3120,7 @@ begin
     return '-';
   end if;
   if left(value, 1) = '"' then
-    if strpos(value, '\') = 0 then
+    if strpos(value, E'\\') = 0 then
       value := substr(value, 2, length(value) - 2);
     else
       begin
@@ -3134,7 +3146,7 @@ AS $hathi$
 declare
   value constant text := graphile_worker._hathi_limit_part(payload, path);
 begin
-  if value is null or value !~ '^[0-9]{1,9}(\.[0-9]+)?$' then
+  if value is null or value !~ '^[0-9]{1,9}([.][0-9]+)?$' then
     return 1;
   end if;
   return greatest(1, least(most, ceil(value::numeric)::integer));
@@ -3148,7 +3160,7 @@ create function graphile_worker._hathi_limit_part(payload json, path text[])
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 begin
-  if strpos(payload::text, '\u') = 0 then
+  if strpos(payload::text, E'\\u') = 0 then
     return (payload #> path)::text;
   end if;
   begin
@@ -3157,8 +3169,8 @@ begin
     null;
   end;
   begin
-    return (regexp_replace(payload::text, '(?<!\\)((?:\\\\)*)\\u(0000|[dD][89abAB][[:xdigit:]]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][[:xdigit:]]{2}\\u)[dD][c-fC-F])',
-      '\1\\\\u\2', 'g')::json #> path)::text;
+    return (regexp_replace(payload::text, E'(?<!\\\\)((?:\\\\\\\\)*)\\\\u(0000|[dD][89abAB][[:xdigit:]]{2}(?!\\\\u[dD][c-fC-F])|(?<!\\\\u[dD][89abAB][[:xdigit:]]{2}\\\\u)[dD][c-fC-F])',
+      E'\\1\\\\\\\\u\\2', 'g')::json #> path)::text;
   exception when others then
     return null;
   end;

@@ -94,7 +94,7 @@ alter table graphile_worker._hathi_limit_holds enable row level security;
 create or replace function graphile_worker._hathi_limit_part(payload json, path text[])
 returns text language plpgsql immutable parallel unsafe set search_path = pg_catalog, pg_temp as $hathi$
 begin
-  if strpos(payload::text, '\u') = 0 then
+  if strpos(payload::text, E'\\u') = 0 then
     return (payload #> path)::text;
   end if;
   begin
@@ -103,8 +103,8 @@ begin
     null;
   end;
   begin
-    return (regexp_replace(payload::text, '(?<!\\)((?:\\\\)*)\\u(0000|[dD][89abAB][[:xdigit:]]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][[:xdigit:]]{2}\\u)[dD][c-fC-F])',
-      '\1\\\\u\2', 'g')::json #> path)::text;
+    return (regexp_replace(payload::text, E'(?<!\\\\)((?:\\\\\\\\)*)\\\\u(0000|[dD][89abAB][[:xdigit:]]{2}(?!\\\\u[dD][c-fC-F])|(?<!\\\\u[dD][89abAB][[:xdigit:]]{2}\\\\u)[dD][c-fC-F])',
+      E'\\1\\\\\\\\u\\2', 'g')::json #> path)::text;
   exception when others then
     return null;
   end;
@@ -118,7 +118,7 @@ returns text language plpgsql immutable parallel unsafe set search_path = pg_cat
 declare
   value text;
 begin
-  if strpos(payload::text, '\u') = 0 then
+  if strpos(payload::text, E'\\u') = 0 then
     value := (payload #> path)::text;
   else
     value := graphile_worker._hathi_limit_part(payload, path);
@@ -127,7 +127,7 @@ begin
     return '-';
   end if;
   if left(value, 1) = '"' then
-    if strpos(value, '\') = 0 then
+    if strpos(value, E'\\') = 0 then
       value := substr(value, 2, length(value) - 2);
     else
       begin
@@ -150,7 +150,7 @@ returns integer language plpgsql immutable parallel unsafe set search_path = pg_
 declare
   value constant text := graphile_worker._hathi_limit_part(payload, path);
 begin
-  if value is null or value !~ '^[0-9]{1,9}(\.[0-9]+)?$' then
+  if value is null or value !~ '^[0-9]{1,9}([.][0-9]+)?$' then
     return 1;
   end if;
   return greatest(1, least(most, ceil(value::numeric)::integer));
@@ -249,6 +249,7 @@ $hathi$;
 create or replace function graphile_worker._hathi_count_locked(task_ids integer[], path text[], key text)
 returns integer language plpgsql volatile set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_bitmapscan = off set jit = off
+  set enable_indexscan = on set enable_indexonlyscan = on set enable_tidscan = on set enable_nestloop = on
 as $hathi$
 declare
   task_id integer;
@@ -1346,6 +1347,10 @@ returns void language plpgsql volatile
   set search_path = pg_catalog, pg_temp
   set enable_seqscan = off
   set enable_bitmapscan = off
+  set enable_indexscan = on
+  set enable_indexonlyscan = on
+  set enable_tidscan = on
+  set enable_nestloop = on
 as $hathi$
 begin
   perform pg_notify('hathi:limits', '')
@@ -1408,6 +1413,7 @@ $hathi$;
 create or replace function graphile_worker._hathi_collect_limits(tasks jsonb, cap integer)
 returns jsonb language plpgsql volatile set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_bitmapscan = off set jit = off
+  set enable_indexscan = on set enable_indexonlyscan = on set enable_tidscan = on set enable_nestloop = on
 as $hathi$
 declare
   task record;
