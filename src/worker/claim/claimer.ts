@@ -126,6 +126,8 @@ export class Claimer {
   #isHungry = true;
   /** When a job falls due, as far as we know. */
   #scanAt = Infinity;
+  /** What was expected since the last claim began: its answer may not know of it yet. */
+  #expectAt = Infinity;
   #pollAt = 0;
   /** The same as another process told it, and a little later: it will claim itself. */
   #relyAt = Infinity;
@@ -184,6 +186,8 @@ export class Claimer {
   /** A job will be due then. */
   expect(inMs: number): void {
     const at = monotonicMs() + inMs;
+    this.#expectAt = Math.min(this.#expectAt, at);
+    this.#options.limits.expect(at);
     if (at >= this.#scanAt) return;
     this.#scanAt = at;
     this.#pulse.nudge();
@@ -282,6 +286,7 @@ export class Claimer {
     // What nudges us from here on happened after this scan began.
     const isHungry = this.#isHungry;
     this.#isHungry = false;
+    this.#expectAt = Infinity;
     this.#options.onClaiming();
     try {
       const isQuiet = this.#isTimed && !this.#isContended;
@@ -442,7 +447,7 @@ export class Claimer {
   #scanned(nextAt: number): void {
     this.#pollAt = monotonicMs() + this.#options.pollInterval();
     this.#relyAt = Infinity;
-    this.#scanAt = nextAt;
+    this.#scanAt = Math.min(nextAt, this.#expectAt);
   }
 
   #onError(error: unknown): void {

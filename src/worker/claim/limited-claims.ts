@@ -47,6 +47,8 @@ export class LimitedClaims {
   /** Nothing but a freed place, a change of limits or time helps. */
   #isBlocked = false;
   #scanAt = Infinity;
+  /** What was expected since the last claim began: its answer may not know of it yet. */
+  #expectAt = Infinity;
   #contentions = 0;
   #vainStarts = 0;
   #hasDeclared = false;
@@ -89,6 +91,12 @@ export class LimitedClaims {
   freed(): void {
     this.#isBlocked = false;
     this.#isHungry = true;
+  }
+
+  /** A job will be due then. */
+  expect(at: number): void {
+    this.#expectAt = Math.min(this.#expectAt, at);
+    this.#scanAt = Math.min(this.#scanAt, at);
   }
 
   /** A claim failed: it is tried again then. */
@@ -146,6 +154,7 @@ export class LimitedClaims {
   async claim(who: Claimant, room: Room, isWatched: boolean): Promise<ClaimLimitedRow | undefined> {
     const { database, relaxed } = this.#options;
     this.#isHungry = false;
+    this.#expectAt = Infinity;
     const wanted = Math.max(0, room.idle);
     const [row] = await database.run(isWatched ? claimLimitedJobsAlive : claimLimitedJobs, {
       ...who,
@@ -168,7 +177,7 @@ export class LimitedClaims {
     const isContended = row.due_in_ms !== null && row.due_in_ms <= 0;
     this.#contentions = isContended ? this.#contentions + 1 : 0;
     const dueMs = isContended ? backoffMs(contendedBackoff, this.#contentions - 1) : (row.due_in_ms ?? Infinity);
-    this.#scanAt = now + Math.min(this.#options.pollInterval(), dueMs);
+    this.#scanAt = Math.min(now + this.#options.pollInterval(), now + dueMs, this.#expectAt);
     if (claimed > 0 && claimed >= Math.max(1, room.idle)) this.#isHungry = true;
   }
 

@@ -378,3 +378,27 @@ async function claim(database: Database, params: Partial<ClaimParams>): Promise<
   });
   return (JSON.parse(result?.jobs ?? "[]") as ClaimedRow[]).map(([id]) => id);
 }
+
+test.each([{}, { concurrency: { limit: 50 } }])(
+  "a retry that is due before the answer of a claim under way has come is found all the same (%o)",
+  async (options) => {
+    const db = await freshDatabase();
+    const worker = await startWorker(
+      db,
+      { flaky: (_payload, { job }) => (job.attempts < 4 ? Promise.reject(new Error("not yet")) : undefined) },
+      { concurrency: 3, taskOptions: { flaky: { backoff: () => 0, ...options } } },
+    );
+    const over = new AbortController();
+    // Claims are under way all the time; the worker does not poll.
+    const nudging = (async () => {
+      while (!over.signal.aborted) await db.query("select pg_notify('jobs:insert', '{\"count\":1}')");
+    })();
+    for (let nth = 0; nth < 40; nth++) {
+      await db.query("select graphile_worker.add_job('flaky')");
+      if (nth === 20) over.abort();
+      await until(async () => (await db.jobs()).length === 0, { what: `job ${nth} has succeeded`, withinMs: 20_000 });
+    }
+    await nudging;
+    await worker.runner.stop();
+  },
+);
