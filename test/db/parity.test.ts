@@ -8,7 +8,8 @@ const ofRustPort =
   /^(_private_(job_retirements|workers)|worker_(heartbeat|deregister)|(list_(stale|orphan_locked)|delete_stale)_workers|recover_dead_)/;
 
 /** Functions for SQL clients that Graphile Worker has no counterpart of. */
-const ofOurs = /^(cancel_jobs|pause_work|resume_work|list_pauses|add_(debounced|throttled|singleton)_job)\(/;
+const ofOurs =
+  /^(cancel_jobs|pause_work|resume_work|list_pauses|add_(debounced|throttled|singleton)_job|(set|clear)_limit)\(/;
 
 /** Ours may add things under names of its own and of the Rust port; everything else must be what Graphile Worker makes. */
 function withoutAdditions(part: Record<string, string>): Record<string, string> {
