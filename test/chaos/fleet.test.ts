@@ -89,7 +89,7 @@ test.each(["directly", "through PgBouncer"])(
 
 test.each([1, 2])(
   "a job starts at once although those who are woken are frozen, full or deaf (seed %i)",
-  // A process that is frozen in the middle of its claim keeps the job: then the run says nothing, and is repeated.
+  // Fails now and then beside other tests, not understood yet; a process frozen in the middle of its claim may keep the job.
   { timeout: 120_000, retry: 2 },
   async (seed) => {
     const db = await freshDatabase();
