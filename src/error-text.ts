@@ -2,7 +2,7 @@ import { asText, HathiError, isError, messageOf } from "./errors.ts";
 import { clip } from "./util/clip.ts";
 import { peek, toPlain } from "./util/plain.ts";
 
-/** `last_error`, and a line of a text log, take this many bytes at most; head and tail are kept. */
+/** `last_error`, and a line of a plain log, take this many bytes at most; head and tail are kept. */
 export const maxTextBytes = 65_536;
 /** Everything but the message at the top is cut to this, so that the message leaves room for the rest. */
 const maxPartBytes = 8_192;

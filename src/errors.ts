@@ -53,8 +53,8 @@ export class SchemaTooNewError extends HathiError {
 
   constructor(found: number, supported: number) {
     super(
-      `The database is using Graphile Worker schema revision ${found} which includes breaking changes; ` +
-        `this version understands revisions up to ${supported}. Please upgrade before running workers on it.`,
+      `Database is using Graphile Worker schema revision ${found} which includes breaking migration ${found}, ` +
+        `but the currently running worker only supports up to revision ${supported}: please upgrade it.`,
     );
     this.found = found;
     this.supported = supported;

@@ -2,7 +2,7 @@ import type { Logger } from "./logger.ts";
 import type { Task } from "./task.ts";
 import type { TaskRunOptions } from "./task-options.ts";
 
-/** What a forwarder is told when its worker starts. */
+/** What a forwarder gets when its worker starts. */
 interface ForwardContext {
   readonly schema: string;
   readonly logger: Logger;

@@ -6,10 +6,10 @@ export type {
 } from "./admin/change-matching.ts";
 export type { CheckPayloadsOptions, PayloadReport, UnfitJob } from "./admin/check-payloads.ts";
 export type { CleanupOptions, CleanupTask } from "./admin/cleanup.ts";
-export type { CheckUp } from "./admin/doctor.ts";
+export type { CheckUp, ExamineHealthOptions } from "./admin/doctor.ts";
 export type { JobExplanation } from "./admin/explain-job.ts";
 export type { JobAdmin } from "./admin/job-admin.ts";
-export type { JobFigures } from "./admin/job-figures.ts";
+export type { JobFigures, JobFiguresOptions } from "./admin/job-figures.ts";
 export type { JobFilter, JobState } from "./admin/job-filter.ts";
 export type { JobInspector } from "./admin/job-inspector.ts";
 export type { ExplainedReason, OwnerLife, Reason } from "./admin/job-reason.ts";
@@ -20,6 +20,7 @@ export type { JobPage, JobScan, ListedJob, PageOptions, ScanOptions, ShownJob } 
 export type { ListQueuesOptions, QueueStatus } from "./admin/list-queues.ts";
 export type { ListWorkersOptions, WorkerStatus } from "./admin/list-workers.ts";
 export type { RescheduleOptions } from "./admin/reschedule-options.ts";
+export type { IndexStatesOptions } from "./admin/state-indexes.ts";
 export type {
   ActionFilter,
   ActionLog,
@@ -61,7 +62,7 @@ export { CrontabError } from "./cron/crontab-error.ts";
 export { parseCronItem, parseCronItems } from "./cron/parse-cron-item.ts";
 export { parseCrontab } from "./cron/parse-crontab.ts";
 export { describeDatabaseFailure } from "./db/describe-failure.ts";
-export { isSchemaMissing } from "./db/sqlstate.ts";
+export { isBadValue, isSchemaMissing, isTransient } from "./db/sqlstate.ts";
 export type { KnownCrontab } from "./db/statements/cron.ts";
 export { errorStack } from "./error-text.ts";
 export {
@@ -162,6 +163,9 @@ export type {
   LimitHold,
   LimitOverride,
   LimitTarget,
+  ListLimitsOptions,
+  WaitingKeys,
+  WaitingKeysOptions,
 } from "./limits/limit-admin.ts";
 export { type LogFormat, makeLogFactory } from "./log-factory.ts";
 export { consoleLogFactory, type LogFunctionFactory, Logger, type LogLevel, type LogScope } from "./logger.ts";

@@ -25,7 +25,7 @@ export class SnoozeError extends HathiError {
   }
 }
 
-/** Throw it from a task that was told to slow down (a 429): its key, its task or a limit is held back until then, and no attempt is used. */
+/** Throw it from a task that got the answer to slow down (a 429): its key, its task or a limit is held back until then, and no attempt is used. */
 export class RateLimitError extends HathiError {
   readonly code = "RATE_LIMIT";
   readonly retryAfterMs: number;

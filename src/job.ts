@@ -40,7 +40,7 @@ export interface DbJob {
 export interface Job extends DbJob {
   task_identifier: string;
   /**
-   * Only on what adding returns: the guard because of which nothing was added. The job is the earlier one then. If that has ended, only `id`,
+   * Only on what adding returns: the guard that kept it from being added. The job is the earlier one then. If that has ended, only `id`,
    * `task_identifier` and `created_at` are its own.
    */
   skipped?: SkippedBy;

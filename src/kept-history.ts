@@ -20,7 +20,7 @@ export interface Retention {
   readonly failed: number;
 }
 
-/** What workers keep that were told nothing; `hathi init` writes a config that says "outcomes". */
+/** What workers keep without the option; `hathi init` writes a config that says "outcomes". */
 export const defaultHistory: HistoryLevel = "off";
 export const defaultRetention: Retention = { completed: 1, failed: 14 };
 export const defaultResultDays = 1;

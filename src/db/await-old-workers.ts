@@ -1,8 +1,10 @@
 import type { ClientBase } from "pg";
+import { recoveryDefaults } from "../config/recovery-options.ts";
 import type { Logger } from "../logger.ts";
 import { sleep } from "../util/sleep.ts";
 import { monotonicMs } from "../util/timers.ts";
-import { forSchema } from "./statement.ts";
+import { ask } from "./statement.ts";
+import { announceMigration, findOldWorkers } from "./statements/migration.ts";
 
 export interface AwaitOldWorkersOptions {
   readonly client: ClientBase;
@@ -21,10 +23,11 @@ const lookMs = 250;
  */
 export async function awaitOldWorkers(options: AwaitOldWorkersOptions): Promise<boolean> {
   const { client, schema, migration, maxWaitMs, logger } = options;
-  await client.query(forSchema(announceMigration, schema), [migration]);
+  const silenceMs = recoveryDefaults.sweepThreshold;
+  await ask(client, announceMigration, { migration }, schema);
   const deadline = monotonicMs() + maxWaitMs;
   for (let isFirst = true; ; isFirst = false) {
-    const { rows } = await client.query<{ id: string }>(forSchema(findOldWorkers, schema), [migration]);
+    const rows = await ask(client, findOldWorkers, { migration, silenceMs }, schema);
     if (rows.length === 0) return true;
     const names = rows.map(({ id }) => id).join(", ");
     if (isFirst) logger?.info(`Waiting for workers that are too old for the coming schema to finish: ${names}`);
@@ -35,15 +38,3 @@ export async function awaitOldWorkers(options: AwaitOldWorkersOptions): Promise<
     await sleep(Math.min(lookMs, deadline - monotonicMs()));
   }
 }
-
-const announceMigration = `
-insert into graphile_worker._hathi_announced_migrations (id) values ($1) on conflict do nothing`;
-
-// One that has been silent for long is not waited for: it is dead, or will find out when it wakes.
-const findOldWorkers = `
-select id
-from graphile_worker._private_workers
-where last_heartbeat_at > now() - interval '5 minutes'
-  and jsonb_typeof(metadata -> 'migration') = 'number'
-  and (metadata ->> 'migration')::numeric < $1
-order by id`;

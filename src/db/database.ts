@@ -1,4 +1,5 @@
 import type { Client, Pool, PoolClient, QueryConfig } from "pg";
+import { codeOf } from "../errors.ts";
 import type { EnhancedWithPgClient, WithPgClient } from "../task.ts";
 import { backoffMs } from "../util/backoff.ts";
 import { sleep } from "../util/sleep.ts";
@@ -6,7 +7,7 @@ import { requestCancel } from "./cancel-request.ts";
 import { dropIdleClients, watchForAnswer } from "./forgotten.ts";
 import { putBack, takeClient } from "./pooled-client.ts";
 import { queryWithin, type Watch } from "./query-within.ts";
-import { breaksPreparedStatements, isAway, isRepeatable, isSilence } from "./sqlstate.ts";
+import { breaksPreparedStatements, isRepeatable, isSilence, isUnreachable, lockNotAvailable } from "./sqlstate.ts";
 import { forSchema, preparedName, type Statement } from "./statement.ts";
 import { inTransaction, type TransactionOptions } from "./transaction.ts";
 
@@ -40,6 +41,7 @@ export interface DatabaseOptions {
 interface Sent extends QueryConfig {
   readonly query_timeout?: number | undefined;
   readonly transferMs: number;
+  readonly givesWay: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -69,7 +71,7 @@ export function poolDatabase(pool: Pool, options: DatabaseOptions): Database {
     if (patienceMs === undefined) return sendOn(client, query);
     return sendPatiently(pool, client, query, Math.min(patienceMs, usersPatienceMs) + transferMs, signal);
   };
-  const sendAgain: Send = (query) => repeatConflicts(() => send(query));
+  const sendAgain: Send = (query) => repeatConflicts(() => send(query), query.givesWay);
   const prepared = {
     has: () => !poolsWithoutPrepared.has(pool),
     drop: () => poolsWithoutPrepared.add(pool),
@@ -82,12 +84,13 @@ const conflictTries = 5;
 const conflictBackoff = { minMs: 2, maxMs: 50, factor: 2 };
 
 /** A statement of its own that ran into a conflict has done nothing, so it may be sent again. */
-async function repeatConflicts<T>(send: () => Promise<T>): Promise<T> {
+async function repeatConflicts<T>(send: () => Promise<T>, givesWay: boolean): Promise<T> {
   for (let attempt = 0; ; attempt++) {
     try {
       return await send();
     } catch (error) {
-      if (!isRepeatable(error) || attempt + 1 >= conflictTries) throw error;
+      const isConflict = isRepeatable(error) || (givesWay && codeOf(error) === lockNotAvailable);
+      if (!isConflict || attempt + 1 >= conflictTries) throw error;
       await sleep(backoffMs(conflictBackoff, attempt));
     }
   }
@@ -194,7 +197,8 @@ function makeDatabase(
     const { text, name } = prepare(statement);
     const values = statement.values(params);
     const patienceMs = options.statementTimeoutMs ?? statement.patienceMs;
-    const limits = { query_timeout: patienceMs, transferMs: statement.transferMs?.(params) ?? 0, signal };
+    const transferMs = statement.transferMs?.(params) ?? 0;
+    const limits = { query_timeout: patienceMs, transferMs, givesWay: statement.givesWay ?? false, signal };
     if (preparedStatements && prepared.has()) {
       try {
         const { rows } = await send({ name, text, values, ...limits });
@@ -225,7 +229,7 @@ function makeDatabase(
 }
 
 const repeatBackoff = { minMs: 50, maxMs: 5_000, factor: 1.5 };
-const awayBackoff = { minMs: 3_000, maxMs: 120_000, factor: 1.5 };
+const unreachableBackoff = { minMs: 3_000, maxMs: 120_000, factor: 1.5 };
 const maxTries = 100;
 
 function makeWithRetries(withPgClient: WithPgClient): WithPgClient {
@@ -234,7 +238,7 @@ function makeWithRetries(withPgClient: WithPgClient): WithPgClient {
       try {
         return await withPgClient(callback);
       } catch (error) {
-        const backoff = isRepeatable(error) ? repeatBackoff : isAway(error) ? awayBackoff : undefined;
+        const backoff = isRepeatable(error) ? repeatBackoff : isUnreachable(error) ? unreachableBackoff : undefined;
         if (!backoff || attempt + 1 >= maxTries) throw error;
         await sleep(backoffMs(backoff, attempt));
       }

@@ -10,10 +10,12 @@ export interface ListenOn {
   readonly connect: () => Promise<PoolClient>;
   /** Others use it after us, so it must stop listening before it is released. Otherwise it is closed. */
   readonly isLent: boolean;
+  /** Equal for connections that hear the same: a connection string, or a pool. */
+  readonly source: unknown;
 }
 
 /** What a caller that wants notifications must provide. */
-export interface ListenerOptions extends ListenOn {
+export interface ListenerOptions extends Omit<ListenOn, "source"> {
   /** To be waited for before the first attempt: whoever starts with us may need the connection that is open already. */
   readonly after?: Promise<unknown>;
   /** What to listen for; what workers do, if left out. */

@@ -3,7 +3,7 @@ import { readConnectionString } from "../connection-string.ts";
 import { ConfigError } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import { PatientClient } from "./patient-client.ts";
-import { isAway } from "./sqlstate.ts";
+import { isUnreachable } from "./sqlstate.ts";
 
 export interface PoolOptions {
   /** The user's own pool. */
@@ -25,7 +25,8 @@ export interface HeldPool {
 
 /** The pool to work with: the user's own, or one made from the connection string or the PG* environment. */
 export function holdPool(options: PoolOptions, env: NodeJS.ProcessEnv = process.env): HeldPool {
-  if (options.pgPool && typeof options.pgPool.connect !== "function") {
+  // A Client can connect, too, but has no options.
+  if (options.pgPool && (typeof options.pgPool.connect !== "function" || !options.pgPool.options)) {
     throw new ConfigError("'pgPool' must be a Pool of the package 'pg', or something that works like one.");
   }
   const held = options.pgPool ? borrowPool(options.pgPool, options.logger) : makePool(options, env);
@@ -40,7 +41,7 @@ function makeGuard(logger: () => Logger): {
 } {
   const onError = (error: Error): void => {
     // The pool makes another one, and whatever needs the database notices if it is unreachable.
-    logger()[isAway(error) ? "debug" : "error"](`PostgreSQL connection broke: ${error.message}`, { error });
+    logger()[isUnreachable(error) ? "debug" : "error"](`PostgreSQL connection broke: ${error.message}`, { error });
   };
   return {
     onError,

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from "pg";
-import { isAway } from "./sqlstate.ts";
+import { isUnreachable } from "./sqlstate.ts";
 import { shortPatienceMs } from "./statement.ts";
 import { isInTransaction } from "./transaction-status.ts";
 
@@ -44,7 +44,7 @@ export async function takeSpareClient(pool: Pool): Promise<PoolClient> {
 
 /** Returns a connection to its pool, unless it is broken or in a transaction. */
 export function putBack(client: PoolClient, error: unknown, onOpenTransaction: OnOpenTransaction): void {
-  if (isAway(error)) {
+  if (isUnreachable(error)) {
     client.release(error as Error);
     return;
   }

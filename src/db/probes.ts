@@ -15,7 +15,9 @@ export async function probeNotifications(db: Database, withinMs: number): Promis
     });
     try {
       await listener.query(`listen "${channel}"`);
-      await db.withPgClient(async (sender) => void (await sender.query("select pg_notify($1, '')", [channel])));
+      await db.withPgClient(
+        async (sender) => void (await sender.query("select pg_catalog.pg_notify($1::text, ''::text)", [channel])),
+      );
       return await heard;
     } finally {
       clearTimeout(timer);

@@ -49,6 +49,19 @@ create table graphile_worker._hathi_cron_jobs (
 );
 alter table graphile_worker._hathi_cron_jobs enable row level security;
 
+create table graphile_worker._hathi_error_groups (
+  expires_on date not null,
+  fingerprint text not null,
+  slot smallint not null,
+  task_identifier text not null,
+  error_class text not null,
+  failures bigint not null,
+  first_at timestamp with time zone not null,
+  last_at timestamp with time zone not null,
+  constraint _hathi_error_groups_pkey PRIMARY KEY (expires_on, fingerprint, slot)
+);
+alter table graphile_worker._hathi_error_groups enable row level security;
+
 create table graphile_worker._hathi_former_workers (
   id text not null,
   left_at timestamp with time zone not null default now(),
@@ -75,6 +88,7 @@ create table graphile_worker._hathi_history_attempts (
   error text,
   error_class text,
   fingerprint text,
+  stack text,
   payload json,
   result json
 ) partition by RANGE (expires_on);
@@ -196,6 +210,7 @@ create table graphile_worker._hathi_limit_rates (
   key text not null,
   tat timestamp with time zone not null,
   free_at timestamp with time zone not null,
+  late_until timestamp with time zone,
   constraint _hathi_limit_rates_limit_id_fkey FOREIGN KEY (limit_id) REFERENCES graphile_worker._hathi_limits(id) ON DELETE CASCADE,
   constraint _hathi_limit_rates_pkey PRIMARY KEY (limit_id, key)
 );
@@ -373,19 +388,17 @@ CREATE INDEX _hathi_audit_by_action ON graphile_worker._hathi_audit USING btree 
 
 CREATE INDEX _hathi_audit_by_person ON graphile_worker._hathi_audit USING btree (done_by, id);
 
-CREATE INDEX _hathi_history_attempts_by_fingerprint ON ONLY graphile_worker._hathi_history_attempts USING btree (fingerprint, settled_at) WHERE (fingerprint IS NOT NULL);
+CREATE INDEX _hathi_history_attempts_by_fingerprint ON ONLY graphile_worker._hathi_history_attempts USING btree (fingerprint, settled_at) INCLUDE (job_id, outcome) WHERE (fingerprint IS NOT NULL);
 
 CREATE INDEX _hathi_history_attempts_by_id ON ONLY graphile_worker._hathi_history_attempts USING btree (job_id);
 
 CREATE INDEX _hathi_history_attempts_by_key ON ONLY graphile_worker._hathi_history_attempts USING btree (key, settled_at, entry) WHERE (key IS NOT NULL);
 
-CREATE INDEX _hathi_history_attempts_by_outcome ON ONLY graphile_worker._hathi_history_attempts USING btree (outcome, settled_at, entry) WHERE (outcome <> 'succeeded'::text);
+CREATE INDEX _hathi_history_attempts_by_outcome ON ONLY graphile_worker._hathi_history_attempts USING btree (outcome, settled_at, entry);
 
 CREATE INDEX _hathi_history_attempts_by_queue ON ONLY graphile_worker._hathi_history_attempts USING btree (queue_name, settled_at, entry) WHERE (queue_name IS NOT NULL);
 
-CREATE INDEX _hathi_history_attempts_by_task ON ONLY graphile_worker._hathi_history_attempts USING btree (task_identifier, settled_at, entry);
-
-CREATE INDEX _hathi_history_attempts_by_time ON ONLY graphile_worker._hathi_history_attempts USING btree (settled_at, entry);
+CREATE INDEX _hathi_history_attempts_by_task ON ONLY graphile_worker._hathi_history_attempts USING btree (task_identifier, outcome, settled_at, entry);
 
 CREATE INDEX _hathi_history_batches_by_id ON ONLY graphile_worker._hathi_history_batches USING btree (((first_id >> 12)), first_id, last_id);
 
@@ -837,12 +850,13 @@ AS $hathi$
     permanently_failed = known.permanently_failed + excluded.permanently_failed;
 $hathi$;
 
-create function graphile_worker._hathi_admit_jobs(limit_ids integer[], rows tid[], queue_ids integer[], most integer, moment timestamp with time zone, horizon timestamp with time zone, OUT admitted integer[], OUT start_ats timestamp with time zone[], OUT slacks double precision[], OUT release_at timestamp with time zone)
+create function graphile_worker._hathi_admit_jobs(limit_ids integer[], rows tid[], queue_ids integer[], most integer, moment timestamp with time zone, horizon timestamp with time zone, late_ms double precision, OUT admitted integer[], OUT start_ats timestamp with time zone[], OUT slacks double precision[], OUT release_at timestamp with time zone)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 declare
+  late constant interval := late_ms * interval '1 millisecond';
   bound record;
   b_id integer[] := '{}';
   b_kind text[] := '{}';
@@ -859,6 +873,7 @@ declare
   s_key text[] := '{}';
   s_free integer[] := '{}';
   s_tat timestamptz[] := '{}';
+  s_late timestamptz[] := '{}';
   s_step double precision[] := '{}';
   s_burst integer[] := '{}';
   s_slack double precision[] := '{}';
@@ -926,6 +941,9 @@ begin
         select o.places, o.period_ms, o.burst, (
             select r.tat from graphile_worker._hathi_limit_rates as r where r.limit_id = b_id[b] and r.key = wanted_key
           ) as tat, (
+            select r.late_until from graphile_worker._hathi_limit_rates as r
+            where r.limit_id = b_id[b] and r.key = wanted_key and r.late_until <= horizon + interval '5 seconds'
+          ) as late_until, (
             select h.until from graphile_worker._hathi_limit_holds as h
             where h.limit_id = b_id[b] and h.key = wanted_key and h.until > moment
           ) as held_until
@@ -936,24 +954,30 @@ begin
         s_name := s_name || name;
         s_bound := s_bound || b;
         s_key := s_key || wanted_key;
-        s_spent := s_spent || false;
         s_free := s_free || case
           when own.held_until is not null then 0
           when b_kind[b] = 'concurrency'
             then coalesce(own.places, b_places[b])
               - graphile_worker._hathi_count_locked(b_tasks[b]::integer[], b_path[b]::text[], wanted_key)
         end;
-        s_tat := s_tat || coalesce(own.tat, '-infinity');
-        s_slack := s_slack || greatest(5, least(250, coalesce(own.period_ms, b_period[b]) * 0.04));
+        s_slack := s_slack || graphile_worker._hathi_rate_slack(coalesce(own.period_ms, b_period[b]));
         s_step := s_step || case
           when b_kind[b] <> 'rate' then null
-          when coalesce(own.places, b_places[b]) > 0 then (
-            coalesce(own.period_ms, b_period[b]) + greatest(5, least(250, coalesce(own.period_ms, b_period[b]) * 0.04))
-          ) / coalesce(own.places, b_places[b])
+          when coalesce(own.places, b_places[b]) > 0
+            then (coalesce(own.period_ms, b_period[b]) + s_slack[cardinality(s_slack)]) / coalesce(own.places, b_places[b])
           else 'infinity'
         end;
         s_burst := s_burst || coalesce(own.burst, b_burst[b]);
         state := cardinality(s_name);
+        -- A time further ahead than any claim could have made it is from before the server's clock was set back, or the rate was raised.
+        s_tat := s_tat || least(
+          coalesce(own.tat, '-infinity'),
+          greatest(horizon, own.late_until) + nullif(s_step[state], 'infinity') * interval '1 millisecond' * greatest(
+            s_burst[state] + 1, least(b_places[b], case when b_cost_path[b] is null then b_cost[b] end)
+          )
+        );
+        s_late := s_late || own.late_until;
+        s_spent := s_spent || coalesce(own.tat > s_tat[state], false);
         release_at := least(release_at, own.held_until);
       end if;
       if s_free[state] <= 0 then
@@ -1001,8 +1025,11 @@ begin
       state := met[m];
       s_free[state] := s_free[state] - 1;
       if s_step[state] is not null then
-        s_tat[state] := greatest(s_tat[state], start_at) + costs[m] * s_step[state] * interval '1 millisecond';
+        s_tat[state] := greatest(s_tat[state], start_at + late) + costs[m] * s_step[state] * interval '1 millisecond';
         s_spent[state] := true;
+        if late > interval '0' then
+          s_late[state] := greatest(s_late[state], start_at + late);
+        end if;
       end if;
     end loop;
     admitted := admitted || nth;
@@ -1010,12 +1037,12 @@ begin
     slacks := slacks || slack;
   end loop;
 
-  insert into graphile_worker._hathi_limit_rates as rate (limit_id, key, tat, free_at)
-  select b_id[s_bound[nth]], s_key[nth], s_tat[nth], s_tat[nth] - s_burst[nth] * s_step[nth] * interval '1 millisecond'
+  insert into graphile_worker._hathi_limit_rates as rate (limit_id, key, tat, free_at, late_until)
+  select b_id[s_bound[nth]], s_key[nth], s_tat[nth], s_tat[nth] - s_burst[nth] * s_step[nth] * interval '1 millisecond', s_late[nth]
   from generate_series(1, cardinality(s_name)) as nth
   where s_spent[nth]
   order by 1, 2
-  on conflict (limit_id, key) do update set tat = excluded.tat, free_at = excluded.free_at;
+  on conflict (limit_id, key) do update set tat = excluded.tat, free_at = excluded.free_at, late_until = excluded.late_until;
 end;
 $hathi$;
 
@@ -1023,6 +1050,7 @@ create function graphile_worker._hathi_adopt_suspect(pool_id text, task_ids inte
  RETURNS SETOF graphile_worker._private_jobs
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
 AS $hathi$
 declare
   next record;
@@ -1072,6 +1100,7 @@ create function graphile_worker._hathi_align_pauses(instant timestamp with time 
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
 AS $hathi$
 declare
   freed text[];
@@ -1183,6 +1212,7 @@ create function graphile_worker._hathi_bury_cancelled(candidates bigint[])
  RETURNS bigint[]
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
 AS $hathi$
 declare
   cancelled bigint[];
@@ -1287,6 +1317,7 @@ create function graphile_worker._hathi_claim_jobs(pool_id text, task_ids integer
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
  SET enable_seqscan TO 'off'
  SET enable_bitmapscan TO 'off'
  SET enable_indexscan TO 'on'
@@ -1434,10 +1465,11 @@ begin
 end;
 $hathi$;
 
-create function graphile_worker._hathi_claim_limited(pool_id text, task_ids integer[], wanted integer, ahead integer, per_queue integer, forbidden text[], accepted text[], clock timestamp with time zone, with_queues boolean, turns jsonb, nth integer, relaxed boolean, OUT jobs text, OUT starts text, OUT took_ms double precision, OUT due_in_ms double precision, OUT is_blocked boolean, OUT new_turns jsonb)
+create function graphile_worker._hathi_claim_limited(pool_id text, task_ids integer[], wanted integer, ahead integer, per_queue integer, forbidden text[], accepted text[], clock timestamp with time zone, with_queues boolean, turns jsonb, nth integer, relaxed boolean, lates jsonb, OUT jobs text, OUT starts text, OUT took_ms double precision, OUT due_in_ms double precision, OUT is_blocked boolean, OUT new_turns jsonb)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
  SET enable_seqscan TO 'off'
  SET enable_bitmapscan TO 'off'
  SET enable_indexscan TO 'on'
@@ -1469,6 +1501,7 @@ declare
   t_path text[] := '{}';
   t_admit text[] := '{}';
   t_rated boolean[] := '{}';
+  t_late double precision[] := '{}';
   t_durable boolean[] := '{}';
   t_done boolean[] := '{}';
   t_blocked boolean[] := '{}';
@@ -1563,14 +1596,15 @@ begin
     t_rated := t_rated || exists (
       select from graphile_worker._hathi_limits as l where l.id = any (member.limit_ids) and l.kind = 'rate'
     );
+    t_late := t_late || least(5000, coalesce((lates ->> member.id::text)::double precision, 0));
     t_durable := t_durable || exists (
       select from graphile_worker._hathi_limits as l
       where l.id = any (member.limit_ids) and (l.kind = 'rate' or l.kind = 'concurrency' and l.path <> '{}')
     );
     t_blocked := t_blocked || false;
     -- Claims that knew nothing of the limit may still be under way.
-    t_done := t_done || (member.since > moment - interval '250 milliseconds');
-    if member.since > moment - interval '250 milliseconds' then
+    t_done := t_done || (member.since between moment - interval '250 milliseconds' and moment + interval '250 milliseconds');
+    if t_done[cardinality(t_done)] then
       due := least(due, member.since + interval '250 milliseconds');
     end if;
   end loop;
@@ -1588,12 +1622,15 @@ begin
         t_blocked[t] := t_blocked[t] or coalesce(free <= 0, false);
         continue when most <= 0;
         select * into queued
-        from graphile_worker._hathi_scan_queues(array[t_id[t]], most, per_queue, forbidden, accepted, instant);
+        from graphile_worker._hathi_scan_queues(
+          -- Jobs that have a time to start cannot wait for one another.
+          array[t_id[t]], most, case when t_rated[t] then 1 else per_queue end, forbidden, accepted, instant
+        );
         is_contended := is_contended or queued.contended;
         continue when queued.rows = '{}';
         select * into verdict
         from graphile_worker._hathi_admit_jobs(
-          t_limits[t]::integer[], queued.rows, queued.queue_ids, most, moment, horizon
+          t_limits[t]::integer[], queued.rows, queued.queue_ids, most, moment, horizon, t_late[t]
         );
         due := least(due, verdict.release_at);
         continue when verdict.admitted = '{}';
@@ -1610,7 +1647,7 @@ begin
         for a in 1 .. cardinality(ids) loop
           if verdict.start_ats[a] is not null then
             start_texts := start_texts || json_build_array(
-              ids[a]::text, date_part('epoch', verdict.start_ats[a] - began_at) * 1000, verdict.slacks[a]
+              ids[a]::text, date_part('epoch', verdict.start_ats[a] - began_at) * 1000, verdict.slacks[a], t_late[t]
             )::text;
           end if;
         end loop;
@@ -1696,7 +1733,7 @@ begin
             has_verdict := taken_rows <> '{}' and t_admit[t] <> '{}';
             if has_verdict then
               select * into verdict
-              from graphile_worker._hathi_admit_jobs(t_admit[t]::integer[], taken_rows, null, most, moment, horizon);
+              from graphile_worker._hathi_admit_jobs(t_admit[t]::integer[], taken_rows, null, most, moment, horizon, t_late[t]);
               due := least(due, verdict.release_at);
               taken_rows := array(select found.rows[a] from unnest(verdict.admitted) with ordinality as admitted (a, place) order by place);
             end if;
@@ -1715,7 +1752,7 @@ begin
                 for a in 1 .. cardinality(ids) loop
                   if verdict.start_ats[a] is not null then
                     start_texts := start_texts || json_build_array(
-                      ids[a]::text, date_part('epoch', verdict.start_ats[a] - began_at) * 1000, verdict.slacks[a]
+                      ids[a]::text, date_part('epoch', verdict.start_ats[a] - began_at) * 1000, verdict.slacks[a], t_late[t]
                     )::text;
                   end if;
                 end loop;
@@ -1762,7 +1799,8 @@ begin
                 due := least(due, moment + (least(head.run_at, instant + interval '1 day') - instant));
               elsif cardinality(taken_rows) < most then
                 -- Another transaction holds it, or a rate refused it; then the time of its release is known.
-                is_contended := is_contended or not has_verdict and head.run_at is not null;
+                is_contended := is_contended
+                  or head.run_at is not null and (not has_verdict or cardinality(taken_rows) = cardinality(found.rows));
               end if;
             end if;
             exit;
@@ -1891,7 +1929,10 @@ create function graphile_worker._hathi_collect_rollup(cap integer, max_tasks int
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
 declare
-  budget integer := cap * 10;
+  -- Tasks share what may be counted of all.
+  share constant integer := greatest(1, least(cap, greatest(cap / 20, cap * 10 / (
+    select greatest(1, count(*)) from (select from graphile_worker._private_tasks limit max_tasks) as known
+  )::integer)));
   job_table constant oid := (
     select class.oid
     from pg_class as class
@@ -1902,36 +1943,47 @@ declare
   percent constant double precision := least(100, 100 * max_pages / pages);
   task record;
   found_jobs record;
-  in_queues jsonb;
-  others jsonb;
+  running_jobs jsonb;
+  dead_jobs jsonb;
+  is_indexed constant boolean := 2 = (
+    select count(*) from pg_index as index
+    join pg_class as class on class.oid = index.indexrelid
+    where index.indrelid = job_table and index.indisvalid and class.relname in ('_hathi_jobs_running', '_hathi_jobs_dead')
+  );
+  is_sampled boolean := percent < 100;
   tasks jsonb := '[]';
 begin
-  -- Jobs in named queues, of all tasks, in the order in which they are claimed.
-  select coalesce(jsonb_object_agg(task_id, jsonb_build_object('waiting', waiting, 'scheduled', scheduled, 'oldest', oldest)), '{}')
-    || jsonb_build_object('count', coalesce(sum(waiting + scheduled), 0))
-  into in_queues
-  from (
-    select queued.task_id, count(*) filter (where queued.run_at <= now()) as waiting,
-      count(*) filter (where queued.run_at > now()) as scheduled, min(queued.run_at) filter (where queued.run_at <= now()) as oldest
+  -- A sample says little of what is rare. Where those jobs have indexes (src/db/statements/state-indexes.ts) they are counted, unless they are very many.
+  if is_indexed and is_sampled then
+    is_sampled := cap <= (
+      select count(*) from (
+        select from graphile_worker._private_jobs as job where job.locked_at is null and job.attempts >= job.max_attempts order by job.id limit cap
+      ) as counted
+    );
+    select coalesce(jsonb_object_agg(by_task.task_id, by_task.jobs), '{}') into running_jobs
     from (
-      select job.task_id, job.run_at
+      select job.task_id, count(*) as jobs from graphile_worker._private_jobs as job where job.locked_at is not null group by job.task_id
+    ) as by_task;
+  end if;
+  if is_indexed and not is_sampled and running_jobs is not null then
+    select coalesce(jsonb_object_agg(by_task.task_id, by_task.jobs), '{}') into dead_jobs
+    from (
+      select job.task_id, count(*) as jobs
       from graphile_worker._private_jobs as job
-      where job.is_available and job.job_queue_id is not null
-      order by job.priority, job.run_at, job.id
-      limit cap
-    ) as queued
-    group by queued.task_id
-  ) as by_task;
-
-  select coalesce(jsonb_object_agg(task_id, jsonb_build_object('running', running, 'dead', dead)), '{}')
-  into others
-  from (
-    select job.task_id,
-      round(count(*) filter (where job.locked_at is not null) * 100 / percent) as running,
-      round(count(*) filter (where job.locked_at is null and job.attempts >= job.max_attempts) * 100 / percent) as dead
-    from graphile_worker._private_jobs as job tablesample system (percent)
-    group by job.task_id
-  ) as by_task;
+      where job.locked_at is null and job.attempts >= job.max_attempts
+      group by job.task_id
+    ) as by_task;
+  else
+    select coalesce(running_jobs, jsonb_object_agg(by_task.task_id, by_task.running), '{}'), coalesce(jsonb_object_agg(by_task.task_id, by_task.dead), '{}')
+    into running_jobs, dead_jobs
+    from (
+      select job.task_id,
+        round(count(*) filter (where job.locked_at is not null) * 100 / percent) as running,
+        round(count(*) filter (where job.locked_at is null and job.attempts >= job.max_attempts) * 100 / percent) as dead
+      from graphile_worker._private_jobs as job tablesample system (percent)
+      group by job.task_id
+    ) as by_task;
+  end if;
 
   -- Those with limits first: what waits for a limit is the sum over its tasks.
   for task in
@@ -1941,25 +1993,23 @@ begin
     order by member.task is null, known.id
     limit max_tasks
   loop
-    select * into found_jobs from graphile_worker._hathi_count_waiting(task.id, least(cap, budget));
+    select * into found_jobs from graphile_worker._hathi_count_waiting(task.id, share);
     tasks := tasks || jsonb_build_array(jsonb_build_object(
       'task', task.identifier,
-      'waiting', found_jobs.waiting + coalesce((in_queues #>> array[task.id::text, 'waiting'])::bigint, 0),
-      'scheduled', found_jobs.scheduled + coalesce((in_queues #>> array[task.id::text, 'scheduled'])::bigint, 0),
-      'running', coalesce((others #>> array[task.id::text, 'running'])::bigint, 0),
-      'dead', coalesce((others #>> array[task.id::text, 'dead'])::bigint, 0),
+      'waiting', found_jobs.waiting,
+      'scheduled', found_jobs.scheduled,
+      'running', coalesce((running_jobs ->> task.id::text)::bigint, 0),
+      'dead', coalesce((dead_jobs ->> task.id::text)::bigint, 0),
       -- There may be more than were counted.
-      'isCapped', found_jobs.waiting + found_jobs.scheduled >= least(cap, budget) or (in_queues ->> 'count')::bigint >= cap,
-      'oldestSeconds', greatest(0, extract(epoch from now() - least(
-        found_jobs.oldest, (in_queues #>> array[task.id::text, 'oldest'])::timestamptz)))::float8
+      'isCapped', found_jobs.is_capped,
+      'oldestSeconds', greatest(0, extract(epoch from now() - found_jobs.oldest))::float8
     ));
-    budget := greatest(0, budget - (found_jobs.waiting + found_jobs.scheduled)::integer);
   end loop;
 
   return jsonb_build_object(
     'tasks', tasks,
     'limits', graphile_worker._hathi_collect_limits(tasks, cap),
-    'isSampled', percent < 100,
+    'isSampled', is_sampled,
     'holders', coalesce((select jsonb_agg(to_jsonb(holder)) from (select * from graphile_worker._hathi_vacuum_holders() limit 10) as holder), '[]'),
     'table', (
       select jsonb_build_object('live', n_live_tup, 'dead', n_dead_tup, 'bytes', pg_total_relation_size(relid))
@@ -2011,7 +2061,7 @@ begin
     perform graphile_worker._hathi_complete_jobs(pool_id, array[job_id], null, '{}');
   else
     perform graphile_worker._hathi_complete_jobs_kept(
-      pool_id, array[job_id], null, '{}', array[run_ms], case when result is not null then array[result] end,
+      pool_id, array[job_id], null, '{}', array[attempt], array[run_ms], case when result is not null then array[result] end,
       array[job.task_id], array[kept_as], array[kept_days], array[result_days], redacted
     );
   end if;
@@ -2028,6 +2078,7 @@ create function graphile_worker._hathi_complete_jobs(pool_id text, job_ids bigin
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
  SET enable_indexscan TO 'on'
  SET enable_indexonlyscan TO 'on'
  SET enable_tidscan TO 'on'
@@ -2057,10 +2108,11 @@ begin
 end;
 $hathi$;
 
-create function graphile_worker._hathi_complete_jobs_kept(pool_id text, job_ids bigint[], queue_ids integer[], ended_ids bigint[], runs integer[], results text[], kept_tasks integer[], kept_as text[], kept_days integer[], result_days integer[], redacted text[], OUT lost bigint[], OUT held bigint[], OUT held_queues integer[])
+create function graphile_worker._hathi_complete_jobs_kept(pool_id text, job_ids bigint[], queue_ids integer[], ended_ids bigint[], tries integer[], runs integer[], results text[], kept_tasks integer[], kept_as text[], kept_days integer[], result_days integer[], redacted text[], OUT lost bigint[], OUT held bigint[], OUT held_queues integer[])
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
  SET enable_indexscan TO 'on'
  SET enable_indexonlyscan TO 'on'
  SET enable_tidscan TO 'on'
@@ -2084,11 +2136,11 @@ begin
       order by mine.id
       for update skip locked
     ))
-    returning job.id, job.task_id, job.job_queue_id, job.key, job.attempts, job.max_attempts, job.created_at,
+    returning job.id, job.task_id, job.job_queue_id, job.key, job.max_attempts, job.created_at,
       greatest(job.run_at, job.created_at) as due_at,
       case when has_payloads then job.payload end as payload
   ), ended as materialized (
-    select gone.id, gone.task_id, gone.job_queue_id, gone.key, gone.attempts, gone.max_attempts, gone.created_at, gone.payload,
+    select gone.id, gone.task_id, gone.job_queue_id, gone.key, coalesce(tries[place.index], 1) as attempt, gone.max_attempts, gone.created_at, gone.payload,
       rule.kept_as, rule.days, rule.result_days, results[place.index] as result, runs[place.index] as run_ms,
       least(greatest(date_part('epoch', now() - gone.due_at) * 1000 - runs[place.index], 0), 2147483647)::integer as wait_ms
     from gone
@@ -2101,7 +2153,7 @@ begin
     select today + 1 + min(ended.days), now(), (random() * 9007199254740991)::bigint,
       coalesce((select task.identifier from graphile_worker._private_tasks as task where task.id = ended.task_id), '?'),
       pool_id, min(ended.id), max(ended.id), array_agg(ended.id),
-      case when max(ended.attempts) > 1 then array_agg(ended.attempts::smallint) end,
+      case when max(ended.attempt) > 1 then array_agg(ended.attempt::smallint) end,
       array_agg(ended.wait_ms), array_agg(ended.run_ms),
       case when count(ended.job_queue_id) > 0 then array_agg(
         (select queue.queue_name from graphile_worker._private_job_queues as queue where queue.id = ended.job_queue_id)
@@ -2119,7 +2171,7 @@ begin
       (random() * 9007199254740991)::bigint, ended.id,
       coalesce((select task.identifier from graphile_worker._private_tasks as task where task.id = ended.task_id), '?'),
       (select queue.queue_name from graphile_worker._private_job_queues as queue where queue.id = ended.job_queue_id),
-      ended.key, ended.attempts, ended.max_attempts, 'succeeded', ended.wait_ms, ended.run_ms, pool_id, ended.created_at,
+      ended.key, ended.attempt, ended.max_attempts, 'succeeded', ended.wait_ms, ended.run_ms, pool_id, ended.created_at,
       case when ended.kept_as = 'full' then graphile_worker._hathi_redact(ended.payload, redacted) end, ended.result::json
     from ended
     where ended.kept_as = 'full' or ended.result is not null
@@ -2195,7 +2247,7 @@ end;
 $hathi$;
 
 create function graphile_worker._hathi_count_waiting(task integer, cap integer)
- RETURNS TABLE(waiting bigint, scheduled bigint, oldest timestamp with time zone)
+ RETURNS TABLE(waiting bigint, scheduled bigint, is_capped boolean, oldest timestamp with time zone)
  LANGUAGE sql
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2232,11 +2284,18 @@ AS $hathi$
     where job.task_id = task and job.locked_at is null and job.attempts < job.max_attempts and job.job_queue_id is null
     order by job.priority, job.run_at, job.id
     limit cap
+  ), queued as (
+    select job.run_at
+    from graphile_worker._private_jobs as job
+    where job.task_id = task and job.locked_at is null and job.attempts < job.max_attempts and job.job_queue_id is not null
+    order by job.priority, job.run_at, job.id
+    limit cap
   )
   select
-    (select count(*) from counted where run_at <= now()),
-    (select count(*) from counted where run_at > now()),
-    (
+    (select count(*) from counted where run_at <= now()) + (select count(*) from queued where run_at <= now()),
+    (select count(*) from counted where run_at > now()) + (select count(*) from queued where run_at > now()),
+    (select count(*) from counted) >= cap or (select count(*) from queued) >= cap,
+    least((select min(run_at) from queued where run_at <= now()), (
       select min(first.run_at)
       from priorities
       cross join lateral (
@@ -2247,7 +2306,7 @@ AS $hathi$
         order by job.run_at
         limit 1
       ) as first
-    );
+    ));
 $hathi$;
 
 create function graphile_worker._hathi_declare_limits(tasks text[], definitions jsonb, declared_by text)
@@ -2318,6 +2377,7 @@ create function graphile_worker._hathi_fail_jobs(pool_id text, job_ids bigint[],
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
  SET enable_indexscan TO 'on'
  SET enable_indexonlyscan TO 'on'
  SET enable_tidscan TO 'on'
@@ -2379,10 +2439,11 @@ begin
 end;
 $hathi$;
 
-create function graphile_worker._hathi_fail_jobs_kept(pool_id text, job_ids bigint[], tries integer[], errors text[], payloads text[], queue_ids integer[], ended_ids bigint[], in_doubt boolean, runs integer[], classes text[], fingerprints text[], kept_tasks integer[], kept_as text[], kept_days integer[], are_awaited boolean[], redacted text[], OUT lost bigint[], OUT held bigint[], OUT held_queues integer[], OUT cancelled bigint[])
+create function graphile_worker._hathi_fail_jobs_kept(pool_id text, job_ids bigint[], tries integer[], errors text[], payloads text[], queue_ids integer[], ended_ids bigint[], in_doubt boolean, runs integer[], classes text[], fingerprints text[], stacks text[], kept_tasks integer[], kept_as text[], kept_days integer[], are_awaited boolean[], redacted text[], OUT lost bigint[], OUT held bigint[], OUT held_queues integer[], OUT cancelled bigint[])
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
  SET enable_indexscan TO 'on'
  SET enable_indexonlyscan TO 'on'
  SET enable_tidscan TO 'on'
@@ -2418,7 +2479,7 @@ begin
       before := array(select job from unnest(before) as job where job.id <> all (left_alone));
     end if;
     perform graphile_worker._hathi_keep_ended(
-      pool_id, before, job_ids, tries, null, errors, runs, classes, fingerprints, kept_tasks, kept_as, kept_days, are_awaited, redacted
+      pool_id, before, job_ids, tries, null, errors, runs, classes, fingerprints, stacks, kept_tasks, kept_as, kept_days, are_awaited, redacted
     );
   end if;
   if in_doubt then
@@ -2434,6 +2495,7 @@ create function graphile_worker._hathi_find_dead_workers(threshold interval, res
  RETURNS TABLE(worker_id text, reason text, last_heartbeat_at timestamp with time zone, metadata jsonb)
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
 AS $hathi$
 #variable_conflict use_column
 declare
@@ -2497,7 +2559,7 @@ end;
 $hathi$;
 
 create function graphile_worker._hathi_find_history(ids bigint[])
- RETURNS TABLE(job_id bigint, task_identifier text, queue_name text, key text, attempt integer, max_attempts integer, outcome text, settled_at timestamp with time zone, entry bigint, wait_ms integer, run_ms integer, worker_id text, error text, error_class text, fingerprint text, created_at timestamp with time zone, payload json, result json)
+ RETURNS TABLE(job_id bigint, task_identifier text, queue_name text, key text, attempt integer, max_attempts integer, outcome text, settled_at timestamp with time zone, entry bigint, wait_ms integer, run_ms integer, worker_id text, error text, error_class text, fingerprint text, stack text, created_at timestamp with time zone, payload json, result json)
  LANGUAGE plpgsql
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2516,7 +2578,7 @@ begin
     select wanted.id, batch.task_identifier, batch.queue_names[place.index], batch.keys[place.index],
       coalesce(batch.attempts[place.index], 1)::integer, null::integer, 'succeeded',
       batch.settled_at, batch.entry, batch.wait_ms[place.index], batch.run_ms[place.index], batch.worker_id,
-      null::text, null::text, null::text, null::timestamptz, null::json, null::json
+      null::text, null::text, null::text, null::text, null::timestamptz, null::json, null::json
     from unnest(ids) as wanted (id)
     join graphile_worker._hathi_history_batches as batch
       on batch.first_id >> 12 = wanted.id >> 12 and batch.first_id <= wanted.id and batch.last_id >= wanted.id
@@ -2525,7 +2587,7 @@ begin
     union all
     select attempt.job_id, attempt.task_identifier, attempt.queue_name, attempt.key, attempt.attempt, attempt.max_attempts, attempt.outcome,
       attempt.settled_at, attempt.entry, attempt.wait_ms, attempt.run_ms, attempt.worker_id, attempt.error, attempt.error_class,
-      attempt.fingerprint, attempt.created_at, attempt.payload, attempt.result
+      attempt.fingerprint, attempt.stack, attempt.created_at, attempt.payload, attempt.result
     from graphile_worker._hathi_history_attempts as attempt
     where attempt.job_id = any (ids)
   ) as both_kinds
@@ -2564,6 +2626,7 @@ create function graphile_worker._hathi_find_turns(task_id integer, path text[], 
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
 AS $hathi$
 declare
   max_visits constant integer := 1000;
@@ -2601,6 +2664,7 @@ begin
   );
   for bound in
     select l.id, l.kind, coalesce(o.places, l.places) as places, coalesce(o.weight, l.weight) as weight, l.weight_path,
+      coalesce(o.period_ms, l.period_ms) as period_ms,
       array(
         select task.id from graphile_worker._hathi_limited_tasks as member
         join graphile_worker._private_tasks as task on task.identifier = member.task
@@ -2640,10 +2704,13 @@ begin
         )$sql$, '{task}', bound.tasks[nth]::text), '{key}', key_text);
       end loop;
     elsif bound.kind = 'rate' then
-      release_text := release_text || replace($sql$, (
+      release_text := release_text || replace(replace($sql$, (
         select r.free_at from graphile_worker._hathi_limit_rates as r
         where r.limit_id = {id} and r.key = next.key and r.free_at > $6
-      )$sql$, '{id}', bound.id::text);
+          and r.free_at < $6 + interval '2 milliseconds' * coalesce((
+            select o.period_ms from graphile_worker._hathi_limit_overrides as o where o.limit_id = {id} and o.key = next.key
+          ), {period})
+      )$sql$, '{id}', bound.id::text), '{period}', bound.period_ms::text);
     end if;
     if bound.weight <> 1 or bound.weight_path is not null or weight_text = '1' then
       weight_text := coalesce(
@@ -2855,6 +2922,7 @@ create function graphile_worker._hathi_free_rated_suspects(task_ids integer[])
  RETURNS integer
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
 AS $hathi$
 declare
   late record;
@@ -2953,7 +3021,16 @@ begin
 end;
 $hathi$;
 
-create function graphile_worker._hathi_keep_ended(pool_id text, before graphile_worker._private_jobs[], job_ids bigint[], tries integer[], rulings text[], errors text[], runs integer[], classes text[], fingerprints text[], kept_tasks integer[], kept_as text[], kept_days integer[], are_awaited boolean[], redacted text[])
+create function graphile_worker._hathi_is_beating(last_heartbeat_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select last_heartbeat_at > now() - interval '5 minutes';
+$hathi$;
+
+create function graphile_worker._hathi_keep_ended(pool_id text, before graphile_worker._private_jobs[], job_ids bigint[], tries integer[], rulings text[], errors text[], runs integer[], classes text[], fingerprints text[], stacks text[], kept_tasks integer[], kept_as text[], kept_days integer[], are_awaited boolean[], redacted text[])
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2970,11 +3047,11 @@ begin
   with ended as materialized (
     select job.id, job.task_id, job.job_queue_id, job.key, job.max_attempts, job.created_at, job.payload,
       greatest(job.run_at, job.created_at) as due_at,
-      outcome.attempt, outcome.ruling, outcome.error, outcome.run_ms, outcome.class, outcome.fingerprint,
+      outcome.attempt, outcome.ruling, outcome.error, outcome.run_ms, outcome.class, outcome.fingerprint, outcome.stack,
       rule.kept_as, rule.days, rule.is_awaited
     from unnest(before) as job
-    join unnest(job_ids, tries, rulings, errors, runs, classes, fingerprints)
-      as outcome (id, attempt, ruling, error, run_ms, class, fingerprint) on outcome.id = job.id
+    join unnest(job_ids, tries, rulings, errors, runs, classes, fingerprints, stacks)
+      as outcome (id, attempt, ruling, error, run_ms, class, fingerprint, stack) on outcome.id = job.id
     join unnest(kept_tasks, kept_as, kept_days, are_awaited) as rule (task_id, kept_as, days, is_awaited) on rule.task_id = job.task_id
   ), judged as materialized (
     select ended.*, case
@@ -2988,7 +3065,7 @@ begin
   ), kept as (
     insert into graphile_worker._hathi_history_attempts (
       expires_on, settled_at, entry, job_id, task_identifier, queue_name, key, attempt, max_attempts, outcome, wait_ms, run_ms, worker_id,
-      created_at, error, error_class, fingerprint, payload
+      created_at, error, error_class, fingerprint, stack, payload
     )
     select (now() at time zone 'utc')::date + 1 + judged.days, now(), (random() * 9007199254740991)::bigint, judged.id,
       coalesce((select task.identifier from graphile_worker._private_tasks as task where task.id = judged.task_id), '?'),
@@ -2997,9 +3074,23 @@ begin
       least(greatest(date_part('epoch', now() - judged.due_at) * 1000 - judged.run_ms, 0), 2147483647)::integer, judged.run_ms, pool_id, judged.created_at,
       judged.error, judged.class,
       case when judged.outcome in ('failed', 'permanentlyFailed') then judged.fingerprint end,
+      case when judged.outcome in ('failed', 'permanentlyFailed') then judged.stack end,
       case when judged.kept_as = 'full' then graphile_worker._hathi_redact(judged.payload, redacted) end
     from judged
     where judged.kept_as <> 'none'
+    returning expires_on, task_identifier, error_class, fingerprint
+  ), groups as (
+    insert into graphile_worker._hathi_error_groups as known (
+      expires_on, fingerprint, slot, task_identifier, error_class, failures, first_at, last_at
+    )
+    select kept.expires_on, kept.fingerprint, hashtext(pool_id) & 7, min(kept.task_identifier), min(kept.error_class), count(*), now(), now()
+    from kept
+    where kept.fingerprint is not null
+    group by kept.expires_on, kept.fingerprint
+    order by kept.expires_on, kept.fingerprint
+    on conflict (expires_on, fingerprint, slot) do update
+    set failures = known.failures + excluded.failures, first_at = least(known.first_at, excluded.first_at),
+      last_at = greatest(known.last_at, excluded.last_at)
   )
   select array_agg(judged.id) into told
   from judged
@@ -3223,7 +3314,8 @@ begin
       attempt.settled_at, attempt.entry, attempt.wait_ms, attempt.run_ms, attempt.worker_id, attempt.error, attempt.error_class,
       attempt.fingerprint
     from graphile_worker._hathi_history_attempts as attempt
-    where (task is null or attempt.task_identifier = task)
+    where (queue is not null or job_key is not null or print is not null)
+      and (task is null or attempt.task_identifier = task)
       and (queue is null or attempt.queue_name = queue)
       and (job_key is null or attempt.key = job_key)
       and (outcomes is null or attempt.outcome = any (outcomes))
@@ -3233,8 +3325,25 @@ begin
       and (after_at is null or (attempt.settled_at, attempt.entry) < (after_at, after_entry))
     order by attempt.settled_at desc, attempt.entry desc
     limit size
+  ), by_outcome as (
+    select found.*
+    from unnest(coalesce(outcomes, '{succeeded,failed,permanentlyFailed,cancelled,snoozed}')) as wanted (outcome)
+    cross join lateral (
+      select attempt.job_id, attempt.task_identifier, attempt.queue_name, attempt.key, attempt.attempt, attempt.max_attempts, attempt.outcome,
+        attempt.settled_at, attempt.entry, attempt.wait_ms, attempt.run_ms, attempt.worker_id, attempt.error, attempt.error_class,
+        attempt.fingerprint
+      from graphile_worker._hathi_history_attempts as attempt
+      where queue is null and job_key is null and print is null
+        and attempt.outcome = wanted.outcome
+        and (task is null or attempt.task_identifier = task)
+        and (since is null or attempt.settled_at >= since)
+        and (until is null or attempt.settled_at < until)
+        and (after_at is null or (attempt.settled_at, attempt.entry) < (after_at, after_entry))
+      order by attempt.settled_at desc, attempt.entry desc
+      limit size
+    ) as found
   )
-  select * from (select * from succeeded union all select * from single) as both_kinds
+  select * from (select * from succeeded union all select * from single union all select * from by_outcome) as all_kinds
   order by 8 desc, 9 desc, 1 desc
   limit size;
 end;
@@ -3281,6 +3390,7 @@ create function graphile_worker._hathi_lock_queues(candidates integer[], shares 
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
 AS $hathi$
 declare
   tried integer := 0;
@@ -3661,7 +3771,7 @@ create function graphile_worker._hathi_rate_slack(period_ms double precision)
  IMMUTABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
-  select greatest(5, least(250, period_ms * 0.04));
+  select greatest(5, least(10000, period_ms * 0.04));
 $hathi$;
 
 create function graphile_worker._hathi_read_rollup(reader text, max_age_ms integer, warn_after_s double precision, cap integer, max_tasks integer, max_pages integer)
@@ -3674,6 +3784,23 @@ declare
   readers integer;
   offending text[];
 begin
+  select * into rollup from graphile_worker._hathi_rollup;
+  if current_setting('transaction_read_only')::boolean
+    or has_table_privilege((select only_row.tableoid from graphile_worker._hathi_rollup as only_row), 'UPDATE') is not true
+  then
+    if rollup.due_at > now() then
+      data := rollup.data;
+      age_ms := extract(epoch from now() - rollup.refreshed_at) * 1000;
+    else
+      data := graphile_worker._hathi_collect_rollup(cap, max_tasks, max_pages);
+      age_ms := 0;
+    end if;
+    read_in_ms := max_age_ms;
+    to_report := '[]';
+    return next;
+    return;
+  end if;
+
   insert into graphile_worker._hathi_rollup_readers as known (reader, read_at) values (_hathi_read_rollup.reader, now())
   on conflict on constraint _hathi_rollup_readers_pkey do update set read_at = now();
   select count(*) into readers from graphile_worker._hathi_rollup_readers as known where known.read_at > now() - interval '10 minutes';
@@ -3734,6 +3861,7 @@ create function graphile_worker._hathi_recover_jobs(worker_ids text[], lost_ids 
  RETURNS TABLE(job_id bigint, worker_id text, outcome text)
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
 AS $hathi$
 #variable_conflict use_column
 declare
@@ -3754,13 +3882,14 @@ begin
   if held is not null then
     can_park := max_crashes is not null and not with_backoff and exists (
       select from graphile_worker._private_workers as heir
-      where heir.id <> all (worker_ids) and heir.metadata ? 'migration' and heir.last_heartbeat_at > now() - interval '5 minutes'
+      where heir.id <> all (worker_ids) and heir.metadata ? 'migration' and graphile_worker._hathi_is_beating(heir.last_heartbeat_at)
     );
 
     return query
     with line as (
       select job.id, job.attempts, job.locked_by, job.locked_at, job.job_queue_id,
-        job.locked_by = any (lost_ids) as is_proven,
+        -- Forwarded jobs need no proof: what a silent forwarder still sends is a copy with the same id.
+        job.locked_by = any (lost_ids) or coalesce(worker.metadata ? 'forwards', false) as is_proven,
         exists (select from graphile_worker._private_job_retirements as retired where retired.id = job.id) as is_retired,
         crash.job_id is not null as is_known,
         coalesce(crash.deaths, 0) as deaths,
@@ -3957,10 +4086,39 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_refresh_locks(pool_id text, job_ids bigint[], queue_ids integer[], clock timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
+AS $hathi$
+  with mine as (
+    select id
+    from graphile_worker._private_jobs
+    where id = any (job_ids) and locked_by = pool_id
+    order by id
+    for update skip locked
+  )
+  update graphile_worker._private_jobs
+  set locked_at = coalesce(clock, now())
+  where id in (select id from mine);
+  with mine as (
+    select id
+    from graphile_worker._private_job_queues
+    where id = any (queue_ids) and locked_by = pool_id
+    order by id
+    for no key update skip locked
+  )
+  update graphile_worker._private_job_queues
+  set locked_at = coalesce(clock, now())
+  where id in (select id from mine);
+$hathi$;
+
 create function graphile_worker._hathi_release_queues(pool_id text, queue_ids integer[], ended_ids bigint[], in_doubt boolean)
  RETURNS integer[]
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
 AS $hathi$
 declare
   mine integer[];
@@ -4082,10 +4240,43 @@ AS $hathi$
   where pause.until > coalesce(clock, now()) and (pause.kind not in ('worker', 'cron') or (pause.kind = 'worker' and pause.name = any (worker_names)));
 $hathi$;
 
+create function graphile_worker._hathi_reset_locks(clock timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
+AS $hathi$
+  with old as (
+    select id
+    from graphile_worker._private_jobs
+    where locked_at < coalesce(clock, now()) - interval '4 hours'
+    order by id
+    for update skip locked
+  )
+  update graphile_worker._private_jobs as job
+  set locked_at = null, locked_by = null, run_at = greatest(job.run_at, coalesce(clock, now()))
+  from old
+  where job.id = old.id;
+  delete from graphile_worker._private_job_retirements as retired
+  where not exists (select from graphile_worker._private_jobs as job where job.id = retired.id);
+  with old as (
+    select id
+    from graphile_worker._private_job_queues
+    where locked_at < coalesce(clock, now()) - interval '4 hours'
+    order by id
+    for no key update skip locked
+  )
+  update graphile_worker._private_job_queues as queue
+  set locked_at = null, locked_by = null
+  from old
+  where queue.id = old.id;
+$hathi$;
+
 create function graphile_worker._hathi_return_jobs(pool_id text, job_ids bigint[], queue_ids integer[], ended_ids bigint[], has_started boolean, delay interval, error_message text, OUT lost bigint[], OUT held bigint[], OUT held_queues integer[])
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
  SET enable_indexscan TO 'on'
  SET enable_indexonlyscan TO 'on'
  SET enable_tidscan TO 'on'
@@ -4150,6 +4341,7 @@ create function graphile_worker._hathi_rule_jobs(pool_id text, job_ids bigint[],
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
  SET enable_indexscan TO 'on'
  SET enable_indexonlyscan TO 'on'
  SET enable_tidscan TO 'on'
@@ -4275,10 +4467,11 @@ begin
 end;
 $hathi$;
 
-create function graphile_worker._hathi_rule_jobs_kept(pool_id text, job_ids bigint[], tries integer[], rulings text[], errors text[], payloads text[], delays double precision[], run_ats timestamp with time zone[], caps integer[], tokens text[], queue_ids integer[], ended_ids bigint[], in_doubt boolean, runs integer[], classes text[], fingerprints text[], kept_tasks integer[], kept_as text[], kept_days integer[], are_awaited boolean[], redacted text[], OUT lost bigint[], OUT held bigint[], OUT held_queues integer[], OUT refused bigint[], OUT cancelled bigint[])
+create function graphile_worker._hathi_rule_jobs_kept(pool_id text, job_ids bigint[], tries integer[], rulings text[], errors text[], payloads text[], delays double precision[], run_ats timestamp with time zone[], caps integer[], tokens text[], queue_ids integer[], ended_ids bigint[], in_doubt boolean, runs integer[], classes text[], fingerprints text[], stacks text[], kept_tasks integer[], kept_as text[], kept_days integer[], are_awaited boolean[], redacted text[], OUT lost bigint[], OUT held bigint[], OUT held_queues integer[], OUT refused bigint[], OUT cancelled bigint[])
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
  SET enable_indexscan TO 'on'
  SET enable_indexonlyscan TO 'on'
  SET enable_tidscan TO 'on'
@@ -4318,7 +4511,7 @@ begin
       before := array(select job from unnest(before) as job where job.id <> all (left_alone));
     end if;
     perform graphile_worker._hathi_keep_ended(
-      pool_id, before, job_ids, tries, rulings, errors, runs, classes, fingerprints, kept_tasks, kept_as, kept_days, are_awaited, redacted
+      pool_id, before, job_ids, tries, rulings, errors, runs, classes, fingerprints, stacks, kept_tasks, kept_as, kept_days, are_awaited, redacted
     );
   end if;
   if in_doubt then
@@ -4456,6 +4649,7 @@ create function graphile_worker._hathi_scan_tasks(task_ids integer[], wanted int
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
 AS $hathi$
 declare
   tasks constant integer := cardinality(task_ids);
@@ -4708,6 +4902,10 @@ begin
     end loop;
     execute format('delete from %s.%I where expires_on <= %L', home, stem || '_rest', today);
   end loop;
+  delete from graphile_worker._hathi_error_groups
+  where ctid = any (array(
+    select ctid from graphile_worker._hathi_error_groups where expires_on <= today for update skip locked
+  ));
   select class.oid into expired
   from pg_inherits
   join pg_class as class on class.oid = inhrelid
@@ -4746,7 +4944,7 @@ begin
         or job.attempts >= job.max_attempts
         or crash.release_at <= now() and not exists (
           select from graphile_worker._private_workers as worker
-          where worker.metadata -> 'tasks' ? task.identifier and worker.last_heartbeat_at > now() - interval '5 minutes'
+          where worker.metadata -> 'tasks' ? task.identifier and graphile_worker._hathi_is_beating(worker.last_heartbeat_at)
         )
       )
     order by job.id
@@ -4799,6 +4997,7 @@ create function graphile_worker._hathi_tidy_guards(most integer)
  RETURNS integer
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
 AS $hathi$
 declare
   seen integer;

@@ -9,7 +9,7 @@ const clashes = new Set(["23505", "42P06", "42P07", "42710"]);
 const repeatable = new Set(["40001", "40P01"]);
 
 /** The database is unreachable for now. */
-const away = new Set([
+const unreachable = new Set([
   "25006", // read-only: a fail-over is under way, and we talk to the wrong side
   "53000", // out of resources: disk, memory, connections
   "53100",
@@ -41,6 +41,7 @@ const brokenPrepared = new Set(["42P05", "26000", "08P01"]);
 export const undefinedTable = "42P01";
 export const undefinedColumn = "42703";
 export const lockNotAvailable = "55P03";
+export const insufficientPrivilege = "42501";
 export const undefinedFunction = "42883";
 export const noSuchSchema = "3F000";
 
@@ -69,9 +70,9 @@ function isMisrouted(error: unknown): boolean {
 }
 
 /** True for faults of the connection and of a server that stops, starts or is full. */
-export function isAway(error: unknown): boolean {
+export function isUnreachable(error: unknown): boolean {
   const code = codeOf(error);
-  if (code !== undefined) return away.has(code) || code.startsWith("08");
+  if (code !== undefined) return unreachable.has(code) || code.startsWith("08");
   // node-postgres gives these no code.
   return (
     isError(error) &&
@@ -96,9 +97,24 @@ export function isInDoubt(error: unknown): boolean {
   return isError(error) && /Connection terminated|Query read timeout/i.test(error.message);
 }
 
+/** True if an error passes by itself: the database is unreachable, full or busy, or asks for the transaction to be repeated. */
+export function isTransient(error: unknown): boolean {
+  return isUnreachable(error) || isRepeatable(error);
+}
+
+/** True if PostgreSQL could not take a value: it is out of range, say, or not what its type expects. */
+export function isBadValue(error: unknown): boolean {
+  return /^22/.test(codeOf(error) ?? "");
+}
+
 /** True when the values themselves are at fault: the same statement would be refused again, whenever it is sent. */
 export function isRefused(error: unknown): boolean {
-  return /^(?:22|23|GWB)/.test(codeOf(error) ?? "");
+  return isBadValue(error) || /^(?:23|GWB)/.test(codeOf(error) ?? "");
+}
+
+/** True for an error that PostgreSQL itself reported. */
+export function isFromServer(error: unknown): boolean {
+  return /^[0-9A-Z]{5}$/.test(codeOf(error) ?? "");
 }
 
 export function breaksPreparedStatements(error: unknown): boolean {

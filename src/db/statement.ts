@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { ClientBase } from "pg";
 
 /** One thing we ask of the database: its text, how parameters become values, and the shape of its rows. */
 export interface Statement<Params, Row> {
@@ -9,6 +10,8 @@ export interface Statement<Params, Row> {
   readonly patienceMs?: number;
   /** How much longer it may take because there is much to transfer. */
   readonly transferMs?: (params: Params) => number;
+  /** Its function gives up a lock after a tenth of a second (`000004-settle.sql`): a lock timeout means that it is sent again. */
+  readonly givesWay?: true;
   /** Phantom: carries the row type. */
   readonly row?: Row;
 }
@@ -41,4 +44,15 @@ export const safeSearchPath = "set local search_path = pg_catalog, pg_temp;";
 /** Prepared names carry a hash of their text, so two texts can never share a name on one connection. */
 export function preparedName(name: string, text: string): string {
   return `${name}_${createHash("sha1").update(text).digest("hex").slice(0, 8)}`;
+}
+
+/** Asks on a client that is ours alone for now, unprepared and without a limit. */
+export async function ask<Params, Row>(
+  client: ClientBase,
+  { text, values }: Statement<Params, Row>,
+  params: Params,
+  schema = "graphile_worker",
+): Promise<Row[]> {
+  const { rows } = await client.query({ text: forSchema(text, schema), values: [...values(params)] });
+  return rows as Row[];
 }

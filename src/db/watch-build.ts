@@ -3,6 +3,8 @@ import type { Logger } from "../logger.ts";
 import { sleep } from "../util/sleep.ts";
 import { findBlockers, type LockHolder, listHolders } from "./lock-holders.ts";
 import type { IndexStatement } from "./split-indexes.ts";
+import { ask } from "./statement.ts";
+import { type BuildProgress, readBuildProgress } from "./statements/migration.ts";
 
 /** Lends a connection for as long as the callback runs. */
 export type Connect = (callback: (client: PoolClient) => Promise<void>) => Promise<void>;
@@ -28,7 +30,7 @@ export function watchBuild({ client, pid, index, logger, connect }: WatchBuildOp
       // The pool may have had no second connection until the build was over, or lend the one that builds.
       while (second !== client && !stop.signal.aborted) {
         const blockers = await findBlockers(second, pid);
-        const progress = await readProgress(second, pid);
+        const [progress] = await ask(second, readBuildProgress, { pid });
         if (!stop.signal.aborted) tell(blockers, progress);
         await sleep(everyMs, stop.signal);
       }
@@ -37,21 +39,11 @@ export function watchBuild({ client, pid, index, logger, connect }: WatchBuildOp
   return { stop: () => stop.abort() };
 }
 
-interface Progress {
-  readonly phase: string;
-  readonly percent: number;
-}
-
-async function readProgress(client: ClientBase, pid: number): Promise<Progress | undefined> {
-  const { rows } = await client.query<Progress>(progressText, [pid]);
-  return rows[0];
-}
-
 /** Logs what has changed: another phase, ten per cent more, other transactions in the way. */
 function teller(
   { name }: IndexStatement,
   logger: Logger,
-): (blockers: LockHolder[], progress: Progress | undefined) => void {
+): (blockers: LockHolder[], progress: BuildProgress | undefined) => void {
   let told = "";
   return (blockers, progress) => {
     const state = `${blockers.map(({ pid }) => pid).join()} ${progress?.phase} ${Math.floor((progress?.percent ?? 0) / 10)}`;
@@ -62,10 +54,3 @@ function teller(
     else if (progress) logger.info(`Index ${name}: ${progress.phase}, ${progress.percent} %.`);
   };
 }
-
-const progressText = `
-select phase,
-  floor(100.0 * case when blocks_total > 0 then blocks_done else tuples_done end
-    / greatest(1, case when blocks_total > 0 then blocks_total else tuples_total end))::integer as percent
-from pg_stat_progress_create_index
-where pid = $1`;

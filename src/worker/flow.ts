@@ -164,18 +164,17 @@ export class Flow {
       taskOptions: options.taskOptions,
       overruns: this.overruns,
       completions,
-      runInTransaction: (run, task, helpers) =>
-        runInTransaction(run, task, helpers, { ...options, completions, isAlone }),
+      runInTransaction: (run, helpers) => runInTransaction(run, helpers, { ...options, completions, isAlone }),
       onThrownAfterCommit: ({ id, task_identifier }, error) =>
         options.logger.warn(
           `Task '${task_identifier}' threw after the transaction that completed its job ${id} was committed. The job is done: ${errorTitle(error)}`,
           { error },
         ),
-      onOverrunning: (jobs) => this.writeBack.giveBack({ jobs, queueIds: [] }, overrunRestMs),
+      onOverrunning: (jobs) => this.writeBack.returnUnstarted({ jobs, queueIds: [] }, overrunRestMs),
       onBadBackoff: (error) => options.logger.error(`The usual back-off is used: ${errorTitle(error)}`, { error }),
       onRoom: () => this.intake.noticeRoom(),
       onDrained: () => this.localQueue?.drained(),
-      onHeldTooLong: (unstarted) => this.writeBack.giveBack(unstarted),
+      onHeldTooLong: (unstarted) => this.writeBack.returnUnstarted(unstarted),
       onExpired: () => this.localQueue?.expire(),
     });
   }

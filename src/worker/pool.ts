@@ -122,7 +122,7 @@ export class Pool implements WorkerPool {
       dispatcher.abandon(job);
       this.#options.emit("job:lost", { worker, job, error: new Error(message) });
     }
-    writeBack.giveBack(unstarted);
+    writeBack.returnUnstarted(unstarted);
     former.abort(new JobLostError(message));
     intake.nudge();
   }

@@ -10,7 +10,7 @@ import { startWorker } from "../support/worker-process.ts";
 // Processes start slowly on a machine that is busy with other tests.
 vi.setConfig({ testTimeout: 150_000 });
 
-/** How long the server stays away. */
+/** How long the server stays down. */
 const absenceMs = Number(process.env.ABSENCE_MS ?? 30_000);
 
 let server: PrivateServer;
@@ -37,7 +37,7 @@ async function makeDatabase(name: string): Promise<{
   };
 }
 
-test("a worker outlives a server that stays away, and carries on by itself", async () => {
+test("a worker outlives a server that stays down, and carries on by itself", async () => {
   const { pool, options, add } = await makeDatabase("absent");
   const leaver = await startWorker(options);
   const held = await add("hold");

@@ -4,6 +4,7 @@ import type { TaskList } from "../../src/task.ts";
 import { sleep } from "../../src/util/sleep.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { dice, shuffled } from "../support/dice.ts";
+import { seeds } from "../support/times.ts";
 import { until } from "../support/wait.ts";
 import { type StartedWorker, startWorker } from "../worker/kit.ts";
 
@@ -70,7 +71,7 @@ async function connect(db: TestDatabase): Promise<pg.Client> {
   return client;
 }
 
-test.each([1, 2, 3, 4])(
+test.each(seeds(2))(
   "workers, applications and terminated backends at once: nothing is lost, doubled, overtaken or brought back (%i)",
   async (seed) => {
     const db = await freshDatabase();

@@ -3,6 +3,7 @@ import { freshDatabase } from "../support/database.ts";
 import { until } from "../support/wait.ts";
 import { startWorker } from "../support/worker-process.ts";
 
+const hour = 3_600_000;
 // Processes start slowly on a machine that is busy with other tests.
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -22,7 +23,7 @@ test.each(["right", "fast"] as const)(
     // Those of a fast clock are scheduled for a time that has not come yet.
     const scheduled = (): number => worker.told().filter((event) => event === "cron:scheduled").length;
     await until(() => scheduled() >= 3, { what: "recurring jobs are scheduled" });
-    worker.setClockBack();
+    worker.moveClock(-hour);
     const before = { runs: worker.runs().length, told: worker.told().length };
     await until(() => worker.runs().length >= before.runs + 5, { what: "recurring jobs run on", withinMs: 60_000 });
     const since = worker.told().slice(before.told);
@@ -43,7 +44,7 @@ test("polling, scheduled jobs and the search for strays go on when a clock is se
   await db.query("select graphile_worker.add_job('hold'), graphile_worker.add_job('work')");
   await until(() => worker.holds().length === 1 && worker.runs().length === 1, { what: "it runs jobs" });
   const [held] = await db.jobs();
-  worker.setClockBack();
+  worker.moveClock(-hour);
   const insert = (values: string): Promise<{ id: string }[]> =>
     db.query(`
       insert into graphile_worker._private_jobs (task_id, run_at, locked_at, locked_by)

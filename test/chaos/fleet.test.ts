@@ -3,7 +3,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { Logger, makeWorkerUtils, type Runner, run } from "../../src/index.ts";
 import { freshDatabase, type TestDatabase, testPool } from "../support/database.ts";
 import { dice, shuffled } from "../support/dice.ts";
-import { hasPgBouncer, startPgBouncer } from "../support/pgbouncer.ts";
+import { hasPgBouncer, noPgBouncer, startPgBouncer } from "../support/pgbouncer.ts";
 import { until } from "../support/wait.ts";
 import { startWorker } from "../support/worker-process.ts";
 
@@ -51,10 +51,10 @@ async function startPools(count: number, options: object): Promise<{ ran: Set<st
   return { ran, claims: () => claims };
 }
 
-test.each(["directly", "through PgBouncer"])(
+test.for(["directly", "through PgBouncer"])(
   "an idle fleet polls like a few processes, and an added job wakes few of it (%s)",
-  async (way) => {
-    if (way !== "directly" && !hasPgBouncer) return;
+  async (way, { skip }) => {
+    skip(way !== "directly" && !hasPgBouncer, noPgBouncer);
     const db = await freshDatabase();
     const connectionString = way === "directly" ? db.url : await startPgBouncer(db.url);
     const heard = await overhear(db);
@@ -89,8 +89,7 @@ test.each(["directly", "through PgBouncer"])(
 
 test.each([1, 2])(
   "a job starts at once although those who are woken are frozen, full or deaf (seed %i)",
-  // Fails now and then beside other tests, not understood yet; a process frozen in the middle of its claim may keep the job.
-  { timeout: 120_000, retry: 2 },
+  { timeout: 120_000 },
   async (seed) => {
     const db = await freshDatabase();
     const roll = dice(seed);
@@ -140,8 +139,9 @@ test.each([1, 2])(
     }
     for (const worker of workers) worker.release();
     expect(full?.isAlive()).toBe(true);
+    // Not after the stop: a process that has just gone on may hold a job whose claim was answered while it was frozen. It would return it, to nobody.
+    await until(async () => (await db.jobs()).length === 0, { what: "all jobs have run" });
     await Promise.all(workers.map((worker) => worker.stop()));
-    expect(await db.jobs()).toEqual([]);
   },
 );
 

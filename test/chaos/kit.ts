@@ -30,6 +30,8 @@ export interface ChaosWorker {
   kill(): Promise<void>;
   /** SIGSTOP; gives the way back. */
   freeze(): () => void;
+  /** Sets its wall clock, forwards or back. */
+  shiftClock(ms: number): void;
   /** Stops it gracefully, and expects that it can be. */
   stop(): Promise<void>;
   readonly ended: TestProcess["ended"];
@@ -100,7 +102,8 @@ export class Arena {
     const script = fileURLToPath(new URL("worker.mjs", import.meta.url));
     const defaults = { connectionString: this.url, concurrency: 4, pollInterval: 500, recovery };
     const given = { ...defaults, ...options, library: builtLibrary(), ledger: this.#file };
-    const child = startProcess(script, [JSON.stringify(given)]);
+    const clock = new URL("../support/shifted-clock.mjs", import.meta.url).href;
+    const child = startProcess(script, [JSON.stringify(given)], { NODE_OPTIONS: `--import ${clock}` });
     await child.says(/^ready$/m);
     this.#outputs.push(() => `${child.pid}:\n${child.output()}`);
     const worker: ChaosWorker = {
@@ -123,6 +126,7 @@ export class Arena {
           blow.to = now();
         };
       },
+      shiftClock: (ms) => child.send(`clock ${ms}`),
       stop: async () => {
         this.#workers.delete(worker);
         child.send("stop");
@@ -163,12 +167,13 @@ export class Arena {
   }
 
   /** Adds jobs; each must end well once the server has confirmed it, unless it is to kill its worker. Gives their ids. */
-  async add(kinds: readonly JobKind[]): Promise<string[]> {
+  async add(kinds: readonly JobKind[], priority = 0): Promise<string[]> {
     const specs = kinds.map(({ queue = null, maxAttempts = 25, ...payload }) => ({
       identifier: "work",
       payload,
       queue_name: queue,
       max_attempts: maxAttempts,
+      priority,
     }));
     // By their ordinality: the order of a set is nobody's promise.
     const { rows } = await this.pool.query<{ id: string }>(
@@ -181,6 +186,16 @@ export class Arena {
       if (!kinds[index]!.exit) this.#queueByJob.set(id, kinds[index]!.queue ?? null);
     }
     return rows.map(({ id }) => id);
+  }
+
+  /** A job that something else added must end well, too; its place in line is not checked. */
+  want(id: string): void {
+    this.#queueByJob.set(id, null);
+  }
+
+  /** A job that was removed, replaced or ended by hand need not end well any more. */
+  release(id: string): void {
+    this.#queueByJob.delete(id);
   }
 
   /** A mixture of short jobs: three in four in one of six queues or none, by the dice. */

@@ -7,7 +7,7 @@ import { freshDatabase, testPool } from "../support/database.ts";
 import { describeSchema } from "../support/describe-schema.ts";
 import { rememberingLogger } from "../support/log.ts";
 import { originalSchema } from "../support/original-schema.ts";
-import { hasPgBouncer, startPgBouncer } from "../support/pgbouncer.ts";
+import { hasPgBouncer, noPgBouncer, startPgBouncer } from "../support/pgbouncer.ts";
 import { startProcess } from "../support/process.ts";
 import { allRuns, countRuns, findOverlaps } from "../support/runs.ts";
 import { until } from "../support/wait.ts";
@@ -18,10 +18,8 @@ vi.setConfig({ testTimeout: 90_000 });
 
 // The longest poll there is: what starts at all, starts because somebody noticed.
 const never = 2 ** 31 - 1;
-const needed = "PgBouncer is not installed here ('apt-get install pgbouncer'), so nothing is shown about it";
-
 test("everything works through PgBouncer in transaction mode", async ({ skip }) => {
-  skip(!hasPgBouncer, needed);
+  skip(!hasPgBouncer, noPgBouncer);
   const db = await freshDatabase({ migrated: false });
   const url = await startPgBouncer(db.url);
   const options = { connectionString: url, concurrency: 8, pollInterval: never };
@@ -73,7 +71,7 @@ test("everything works through PgBouncer in transaction mode", async ({ skip }) 
 });
 
 test("a direct line for LISTEN starts jobs at once behind PgBouncer, without a warning", async ({ skip }) => {
-  skip(!hasPgBouncer, needed);
+  skip(!hasPgBouncer, noPgBouncer);
   const db = await freshDatabase();
   const worker = await startWorker({
     connectionString: await startPgBouncer(db.url),
@@ -95,7 +93,7 @@ test("a direct line for LISTEN starts jobs at once behind PgBouncer, without a w
 });
 
 test("a statement that took too long is cancelled by way of PgBouncer", async ({ skip }) => {
-  skip(!hasPgBouncer, needed);
+  skip(!hasPgBouncer, noPgBouncer);
   const db = await freshDatabase();
   const pool = testPool(await startPgBouncer(db.url), 2);
   const database = poolDatabase(pool, { schema: db.schema, preparedStatements: false });
@@ -115,7 +113,7 @@ test("a statement that took too long is cancelled by way of PgBouncer", async ({
 });
 
 test("several processes adopt a schema of the original through PgBouncer in transaction mode", async ({ skip }) => {
-  skip(!hasPgBouncer, needed);
+  skip(!hasPgBouncer, noPgBouncer);
   const db = await originalSchema("0.18");
   await db.query(
     "select graphile_worker.add_job('later', run_at => now() + interval '1 year') from generate_series(1, 2000)",
@@ -129,4 +127,23 @@ test("several processes adopt a schema of the original through PgBouncer in tran
   expect(processes.map((process) => process.output())).toEqual(processes.map(() => "ready\nmigrated\n"));
   expect(await describeSchema(db)).toEqual(await describeSchema(await freshDatabase()));
   expect(await db.query("select from pg_index where not indisvalid")).toEqual([]);
+  expect(await settingsOfBackends(url)).toEqual([{ search_path: '"$user", public', statement_timeout: "0" }]);
 });
+
+/** What whoever comes next finds in the server processes of a pooler: each different answer once. */
+async function settingsOfBackends(url: string): Promise<unknown[]> {
+  const pool = testPool(url, 4);
+  const clients = await Promise.all(Array.from({ length: 4 }, () => pool.connect()));
+  // A transaction keeps its server process, so together they have all of them.
+  for (const client of clients) await client.query("begin");
+  const answers = new Set<string>();
+  for (const client of clients) {
+    const { rows } = await client.query(
+      "select current_setting('search_path') as search_path, current_setting('statement_timeout') as statement_timeout",
+    );
+    answers.add(JSON.stringify(rows[0]));
+    await client.query("commit");
+    client.release();
+  }
+  return [...answers].map((answer) => JSON.parse(answer));
+}

@@ -85,7 +85,7 @@ test("a queue of a job that somebody removed is freed all the same", async () =>
   expect(await queueOwner(db)).toBeNull();
 });
 
-test("what a pool holds without knowing is given back with its attempt; what it knows of stays", async () => {
+test("what a pool holds without knowing is returned with its attempt; what it knows of stays", async () => {
   const { db, database, claim } = await setUp(1);
   await db.query("select graphile_worker.add_job('work')");
   const [inQueue] = await claim();

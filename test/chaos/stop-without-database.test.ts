@@ -78,8 +78,8 @@ test("a worker told to end waits for the database to write how its job ended", a
 test.each([
   ["that claimed a job unheard", claimUnheard],
   ["whose job ended unwritten", endUnwritten],
-  ["whose job is to be given back", loseWhileRunning],
-])("a worker %s ends without a database that stays away, and says what that means", async (_which, owe) => {
+  ["whose job is to be returned", loseWhileRunning],
+])("a worker %s ends without a database that stays unreachable, and says what that means", async (_which, owe) => {
   const { db, worker, jobId } = await owe({ shutdownGracePeriod: 100 });
   worker.kill("SIGTERM");
   // As a process that failed to drain: not with code 0.

@@ -84,7 +84,11 @@ const runner = await run({
   }),
 });
 console.log("ready");
-process.stdin.once("data", () => void runner.stop());
+process.stdin.on("data", (data) => {
+  const clock = /^clock (.*)$/m.exec(String(data));
+  if (clock) globalThis.moveClock(Number(clock[1]));
+  else void runner.stop();
+});
 await runner.promise;
 process.stdin.destroy();
 await pgPool?.end();

@@ -262,7 +262,7 @@ test("a newer schema with a breaking change is refused, and the process ends wit
   await process.says(/ready/);
   process.send("go");
   expect(await process.ended).toBe(57);
-  expect(process.output()).toMatch(/SCHEMA_TOO_NEW: .*revision 21 .*up to 20/);
+  expect(process.output()).toMatch(/SCHEMA_TOO_NEW: .*revision 21 .*up to revision 20/);
 }, 120_000);
 
 test("a newer schema that we have never been on is refused before anything is written", async () => {

@@ -147,6 +147,8 @@ async function fill({ query }: TestDatabase): Promise<void> {
   await query(
     "insert into graphile_worker._hathi_worker_lines (id, key) select id, 1 from graphile_worker._private_workers",
   );
+  await query("insert into graphile_worker._private_job_queues (queue_name, locked_at) values ('paused', 'infinity')");
+  await query("insert into graphile_worker._hathi_pauses (kind, name) values ('queue', 'paused')");
   // A job that was running when its worker died, and waits for a worker to adopt it.
   await query(`with parked as (
       update graphile_worker._private_jobs set locked_by = 'hathi-recovery', locked_at = now() where key = '1' returning id
@@ -187,7 +189,9 @@ async function withClient<T>(database: TestDatabase, callback: (client: PoolClie
 /** Calls each function with a clean path and with one on which everything of PostgreSQL has a hostile copy in front of it. */
 async function attack(database: TestDatabase, attacker: string, functions: readonly FunctionRow[]): Promise<string[]> {
   const calls = functions.filter(({ is_trigger }) => !is_trigger).flatMap(callsOf);
-  calls.push("delete from graphile_worker._private_workers where id operator(pg_catalog.=) '1'"); // fires the triggers
+  // Fire the triggers.
+  calls.push("delete from graphile_worker._private_workers where id operator(pg_catalog.=) '1'");
+  calls.push("update graphile_worker._private_job_queues set locked_at = null, locked_by = null");
   const before = await withClient(database, async (client) => {
     const outcomes: string[] = [];
     for (const text of calls) outcomes.push(await outcome(client, "pg_catalog", text, database.schema));

@@ -33,10 +33,14 @@ export interface FreshDatabaseOptions {
 /** Makes a database that only this test knows, and drops it when the test is over. */
 export async function freshDatabase(options: FreshDatabaseOptions = {}): Promise<TestDatabase> {
   const { migrated = true, schema = "graphile_worker", cleanUp = onTestFinished } = options;
-  const { url: serverUrl, prefix } = inject("postgres");
+  const { url: serverUrl, prefix, clones } = inject("postgres");
   const template = migrated ? `${prefix}_template` : "template0";
   const name = `${prefix}_${randomBytes(5).toString("hex")}`;
-  await onServer(serverUrl, `create database ${name} template ${template}`);
+  await onServer(
+    serverUrl,
+    ...(clones ? ["set file_copy_method = clone"] : []),
+    `create database ${name} template ${template}${clones ? " strategy file_copy" : ""}`,
+  );
 
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
@@ -82,11 +86,11 @@ export function testPool(url: string, max?: number, config?: pg.PoolConfig): pg.
   return pool;
 }
 
-async function onServer(url: string, text: string): Promise<void> {
+async function onServer(url: string, ...texts: readonly string[]): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    await client.query(text);
+    for (const text of texts) await client.query(text);
   } finally {
     await client.end();
   }

@@ -9,8 +9,8 @@ import { migrate } from "../../src/db/migrate.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
-    /** A server for this run: its URL, and the prefix of every database that belongs to the run. */
-    postgres: { url: string; prefix: string };
+    /** A server for this run: its URL, the prefix of every database that belongs to the run, and whether it can clone files. */
+    postgres: { url: string; prefix: string; clones: boolean };
   }
 }
 
@@ -20,7 +20,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   if (server.isLocal) await dropLeftovers(server.url);
   const prefix = `hathi_test_${process.pid}_${randomBytes(3).toString("hex")}`;
   await makeTemplate(server.url, `${prefix}_template`);
-  project.provide("postgres", { url: server.url, prefix });
+  project.provide("postgres", { url: server.url, prefix, clones: await canClone(server.url) });
   return async () => {
     await dropDatabases(server.url, prefix);
     await server.stop();
@@ -41,6 +41,16 @@ async function startServer(): Promise<{ url: string; isLocal: boolean; stop(): P
     settings: { max_connections: 300, authentication_timeout: 10 },
   });
   return { url: embedded.connectionString, isLocal: true, stop: async () => void (await embedded.stop()) };
+}
+
+/** From PostgreSQL 18 on the kernel can copy a database's files, which takes half of the CPU time. */
+function canClone(serverUrl: string): Promise<boolean> {
+  return withClient(serverUrl, async (client) => {
+    const { rows } = await client.query(
+      "select from pg_settings where name = 'file_copy_method' and 'clone' = any (enumvals)",
+    );
+    return rows.length > 0;
+  });
 }
 
 async function makeTemplate(serverUrl: string, name: string): Promise<void> {

@@ -12,6 +12,10 @@ const program = ["pgbouncer", "/usr/sbin/pgbouncer"].find((name) => spawnSync(na
 
 export const hasPgBouncer = program !== undefined;
 
+/** Why a test is skipped. */
+export const noPgBouncer =
+  "PgBouncer is not installed here ('apt-get install pgbouncer'), so nothing is shown about it";
+
 /** It does not run as root. */
 const nobody = 65_534;
 
@@ -49,7 +53,7 @@ export async function startPgBouncer(databaseUrl: string, configure = configurat
 }
 
 /** Few connections for many clients, so that two statements of one client often meet different backends. */
-function configuration(target: URL, port: number): string {
+export function configuration(target: URL, port: number): string {
   const password = decodeURIComponent(target.password).replaceAll("'", "''");
   return `
 [databases]
@@ -61,6 +65,7 @@ unix_socket_dir =
 auth_type = any
 pool_mode = transaction
 default_pool_size = 4
+server_login_retry = 1
 max_client_conn = 200
 ignore_startup_parameters = extra_float_digits
 `;

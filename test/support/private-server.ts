@@ -19,7 +19,8 @@ export interface PrivateServer {
   readonly clusterDir: string;
   /** `fast` ends connections in an orderly way; `immediate` is a crash. */
   stop(mode: "fast" | "immediate"): Promise<void>;
-  start(): Promise<void>;
+  /** `env` is given to the server as well. */
+  start(env?: Readonly<Record<string, string>>): Promise<void>;
   restart(mode: "fast" | "immediate"): Promise<void>;
   /** A hot standby of it, for which commits wait. Restarts the server. */
   makeStandby(): Promise<Standby>;
@@ -51,7 +52,7 @@ export async function startPrivateServer(settings: Readonly<Record<string, numbe
     url: server.connectionString,
     clusterDir,
     stop: (mode) => control!("stop", "--mode", mode),
-    start: () => control!("start"),
+    start: (env) => (env ? startWith(server, nativeDir, env) : control!("start")),
     restart: (mode) => control!("restart", "--mode", mode),
     makeStandby: async () => {
       await control!("stop", "--mode", "fast");
@@ -82,6 +83,19 @@ function makeControl({ clusterDir, version }: EmbeddedServer, folder: string, na
     const { exitCode, output } = await runBinary(join(binDir, "pg_ctl"), all, account);
     if (exitCode !== 0) throw new Error(`pg_ctl ${command} failed: ${output}`);
   };
+}
+
+/** The programs of an embedded server get no variables of ours, so this one is started by hand. */
+async function startWith(
+  { clusterDir, version }: EmbeddedServer,
+  nativeDir: string | undefined,
+  env: Readonly<Record<string, string>>,
+): Promise<void> {
+  const account = await accountOf(clusterDir);
+  const { binDir } = await prepareBinaries(findBinaries(version, nativeDir), account);
+  const args = ["start", "--pgdata", clusterDir, "--log", join(clusterDir, "server.log"), "--wait", "--silent"];
+  const options = { cwd: binDir, env: { PATH: process.env.PATH, LC_ALL: "C", ...env }, ...account };
+  await promisify(execFile)(join(binDir, "pg_ctl"), args, options);
 }
 
 /** Copies a cluster that is stopped, and tells the copy to follow it; gives the copy's URL. */

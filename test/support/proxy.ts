@@ -13,6 +13,8 @@ export interface Proxy {
   cut(): void;
   /** Resets the next connection whose client sends this text: after the server has got it and answered, unheard. */
   cutAfter(text: string | RegExp): Promise<void>;
+  /** Takes that back, if it has not happened. */
+  disarm(): void;
   /** Lets nothing through in either direction, without a word to anybody; `restore` delivers what waited. */
   blackhole(): void;
   /** As above, but only for connections that are open now. */
@@ -126,6 +128,9 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
       new Promise((resolve) => {
         trap = { text, sprung: resolve };
       }),
+    disarm: () => {
+      trap = undefined;
+    },
     blackhole: () => {
       isSilent = true;
       lines.forEach(silence);

@@ -1,4 +1,4 @@
-// Loaded before everything else: the wall clock of this process starts an hour fast, or right, and can be set back by an hour.
+// Loaded before everything else: the wall clock of this process starts an hour fast, or right, and can be moved.
 const RealDate = Date;
 const hour = 3_600_000;
 let offset = process.env.CLOCK_STARTS_FAST ? hour : 0;
@@ -12,6 +12,6 @@ globalThis.Date = class extends RealDate {
     return RealDate.now() + offset;
   }
 };
-globalThis.setClockBack = () => {
-  offset -= hour;
+globalThis.moveClock = (ms) => {
+  offset += ms;
 };

@@ -103,7 +103,7 @@ const stop = async () => {
 };
 commands.on("line", (line) => {
   if (line === "release") release();
-  if (line === "set back") globalThis.setClockBack();
+  if (line.startsWith("clock ")) globalThis.moveClock(Number(line.slice(6)));
   if (line === "stop") void stop();
 });
 await runner.promise;

@@ -9,6 +9,7 @@ export interface WorkerProcessOptions {
   readonly connectionString?: string;
   readonly concurrency?: number;
   readonly pollInterval?: number;
+  readonly forbiddenFlags?: readonly string[];
   readonly noPreparedStatements?: boolean;
   readonly useNotifications?: boolean;
   readonly listenConnectionString?: string;
@@ -24,7 +25,9 @@ export interface WorkerProcessOptions {
   readonly tells?: readonly string[];
   /** Make a pool from these options and hand it in, as a user would. */
   readonly pool?: Readonly<Record<string, unknown>>;
-  /** Its wall clock can be set back by an hour; `fast`: it starts an hour fast. */
+  readonly useNodeTime?: boolean;
+  readonly limits?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** Its wall clock can be moved; `fast`: it starts an hour fast. */
   readonly clock?: "right" | "fast";
 }
 
@@ -71,8 +74,8 @@ export interface WorkerProcess {
   says: TestProcess["says"];
   /** Lets held jobs end. */
   release(): void;
-  /** Sets its wall clock back by an hour. */
-  setClockBack(): void;
+  /** Moves its wall clock, back if below zero. */
+  moveClock(ms: number): void;
   /** Stops it gracefully; gives how the process ended. */
   stop(): Promise<number | NodeJS.Signals>;
   kill(signal: NodeJS.Signals): void;
@@ -147,7 +150,7 @@ async function start({
     output: () => child.output(),
     says: (pattern) => child.says(pattern),
     release: () => child.send("release"),
-    setClockBack: () => child.send("set back"),
+    moveClock: (ms) => child.send(`clock ${ms}`),
     stop: () => {
       child.send("stop");
       return until(() => !isAlive, { what: `the worker ends; it said\n${child.output().slice(-2_000)}` }).then(

@@ -138,7 +138,7 @@ test("a returned job that an application holds is moved when it lets go, and oth
       isRunning: () => true,
       abort: () => undefined,
       abandon: () => null,
-      giveBack: async () => new Set(), // they are in line already
+      returnJobs: async () => new Set(), // they are in line already
       move: (job, to) => returns.move(job, to),
       fail: async () => false,
       onInterrupted: ({ job }) => interrupted.push(job.id),

@@ -6,7 +6,7 @@
 -- and 2 µs on 15, measured; names and operators in full would cost the reader more.
 
 -- A job that was replaced, removed or failed by hand while it ran. Its attempts are used up on purpose, so whoever gives
--- the job back must not restore one. No foreign key: it would cost every deleted job a look-up.
+-- the job back must not restore one. No foreign key: it would cost every deleted job an index scan.
 create table if not exists graphile_worker._private_job_retirements (
   id bigint primary key
 );

@@ -5,7 +5,8 @@
 --      that another transaction has locked delays itself and what stands behind it in its named queue, and nothing else.
 --   2. No row counts twice. A claim returns as many jobs as wanted if that many can be had.
 --   3. In a named queue nothing overtakes, except that a failed job waits for its back-off.
---   4. A claim waits for no other transaction: every lock it takes is taken with `skip locked`.
+--   4. A claim waits for no other transaction: every lock it takes is taken with `skip locked`, and `lock_timeout` bounds the one wait
+--      that PostgreSQL makes all the same (see the head of the settles).
 --
 -- Jobs without a queue are locked while they are read, one pass per task and priority, so PostgreSQL itself goes on past locked rows
 -- (`_hathi_scan_tasks`). For a named queue the queue's row is locked first, and its jobs are read after that, from the front
@@ -47,6 +48,7 @@ create or replace function graphile_worker._hathi_scan_tasks(
   out next_due timestamptz
 ) language plpgsql volatile
   set search_path = pg_catalog, pg_temp
+  set lock_timeout = '100ms'
 as $hathi$
 declare
   tasks constant integer := cardinality(task_ids);
@@ -195,6 +197,7 @@ create or replace function graphile_worker._hathi_lock_queues(
   out rows tid[], out queue_ids integer[], out priorities smallint[], out run_ats timestamptz[], out ids bigint[], out contended boolean
 ) language plpgsql volatile
   set search_path = pg_catalog, pg_temp
+  set lock_timeout = '100ms'
 as $hathi$
 declare
   tried integer := 0;
@@ -575,6 +578,7 @@ create or replace function graphile_worker._hathi_claim_jobs(
   out queues_ms double precision
 ) language plpgsql volatile
   set search_path = pg_catalog, pg_temp
+  set lock_timeout = '100ms'
   set enable_seqscan = off
   set enable_bitmapscan = off
   set enable_indexscan = on

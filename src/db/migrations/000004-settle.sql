@@ -6,7 +6,10 @@
 --   2. Only what is still the pool's own is changed. A job that is not is reported as `lost`.
 --   3. Every function that locks several rows locks them in one order: tasks, then queues, by name, to protect them from a clean-up; jobs by
 --      id; new keys by key; queues that it takes or releases by id. Functions for applications wait for locks in that order; those for workers use
---      `skip locked`, so they are never part of a deadlock.
+--      `skip locked`. PostgreSQL waits all the same if the transaction that was updating a row commits between two steps of the
+--      lock, and another one has changed the new version by then: it follows the row to that version and waits there, in no
+--      order. So every function with `skip locked` has a `lock_timeout` below any sensible `deadlock_timeout`: the worker gives way
+--      (55P03, repeated at once), and never an application.
 --   4. A queue is released as soon as its job has ended, even if the job's row is held: the next job cannot overlap with it. `ended_ids`
 --      are the jobs of these queues that have ended and are still locked, because they are held or are written by another statement.
 
@@ -15,6 +18,7 @@ create or replace function graphile_worker._hathi_complete_jobs(
   out lost bigint[], out held bigint[], out held_queues integer[]
 ) language plpgsql volatile
   set search_path = pg_catalog, pg_temp
+  set lock_timeout = '100ms'
   set enable_indexscan = on
   set enable_indexonlyscan = on
   set enable_tidscan = on
@@ -53,6 +57,7 @@ create or replace function graphile_worker._hathi_fail_jobs(
   out lost bigint[], out held bigint[], out held_queues integer[], out cancelled bigint[]
 ) language plpgsql volatile
   set search_path = pg_catalog, pg_temp
+  set lock_timeout = '100ms'
   set enable_indexscan = on
   set enable_indexonlyscan = on
   set enable_tidscan = on
@@ -121,6 +126,7 @@ create or replace function graphile_worker._hathi_return_jobs(
   out lost bigint[], out held bigint[], out held_queues integer[]
 ) language plpgsql volatile
   set search_path = pg_catalog, pg_temp
+  set lock_timeout = '100ms'
   set enable_indexscan = on
   set enable_indexonlyscan = on
   set enable_tidscan = on
@@ -185,6 +191,7 @@ $hathi$;
 create or replace function graphile_worker._hathi_bury_cancelled(candidates bigint[])
 returns bigint[] language plpgsql volatile
   set search_path = pg_catalog, pg_temp
+  set lock_timeout = '100ms'
 as $hathi$
 declare
   cancelled bigint[];
@@ -230,6 +237,7 @@ create or replace function graphile_worker._hathi_release_queues(
   pool_id text, queue_ids integer[], ended_ids bigint[], in_doubt boolean
 ) returns integer[] language plpgsql volatile
   set search_path = pg_catalog, pg_temp
+  set lock_timeout = '100ms'
 as $hathi$
 declare
   mine integer[];
@@ -280,4 +288,66 @@ begin
   select array_agg(job.id) into held from graphile_worker._private_jobs as job where job.id = any (asked) and job.locked_by = pool_id;
   lost := nullif(array(select id from unnest(asked) as id where id <> all (coalesce(held, '{}'))), '{}');
 end;
+$hathi$;
+
+-- Refreshes the locks of long jobs, so that no worker's four-hour rule releases them.
+create or replace function graphile_worker._hathi_refresh_locks(
+  pool_id text, job_ids bigint[], queue_ids integer[], clock timestamptz
+) returns void language sql volatile
+  set search_path = pg_catalog, pg_temp
+  set lock_timeout = '100ms'
+as $hathi$
+  with mine as (
+    select id
+    from graphile_worker._private_jobs
+    where id = any (job_ids) and locked_by = pool_id
+    order by id
+    for update skip locked
+  )
+  update graphile_worker._private_jobs
+  set locked_at = coalesce(clock, now())
+  where id in (select id from mine);
+  with mine as (
+    select id
+    from graphile_worker._private_job_queues
+    where id = any (queue_ids) and locked_by = pool_id
+    order by id
+    for no key update skip locked
+  )
+  update graphile_worker._private_job_queues
+  set locked_at = coalesce(clock, now())
+  where id in (select id from mine);
+$hathi$;
+
+-- Unlocks jobs and queues that have been locked for four hours: their worker counts as dead, whoever it was. What a transaction holds
+-- at this moment is left for the next time.
+create or replace function graphile_worker._hathi_reset_locks(clock timestamptz)
+returns void language sql volatile
+  set search_path = pg_catalog, pg_temp
+  set lock_timeout = '100ms'
+as $hathi$
+  with old as (
+    select id
+    from graphile_worker._private_jobs
+    where locked_at < coalesce(clock, now()) - interval '4 hours'
+    order by id
+    for update skip locked
+  )
+  update graphile_worker._private_jobs as job
+  set locked_at = null, locked_by = null, run_at = greatest(job.run_at, coalesce(clock, now()))
+  from old
+  where job.id = old.id;
+  delete from graphile_worker._private_job_retirements as retired
+  where not exists (select from graphile_worker._private_jobs as job where job.id = retired.id);
+  with old as (
+    select id
+    from graphile_worker._private_job_queues
+    where locked_at < coalesce(clock, now()) - interval '4 hours'
+    order by id
+    for no key update skip locked
+  )
+  update graphile_worker._private_job_queues as queue
+  set locked_at = null, locked_by = null
+  from old
+  where queue.id = old.id;
 $hathi$;

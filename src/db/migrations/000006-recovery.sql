@@ -14,7 +14,7 @@
 --   7. A sweep locks workers, then jobs, then queues, each in the order of their ids, and waits for no application: what another
 --      transaction holds is recovered later.
 --   8. A timestamp from the future (the clock was set back) counts as now.
---   9. Time in which the server took no heartbeats counts for nobody: a worker judges the silence of others only by the time in which its
+--   9. Time in which the server took no heartbeats is not counted against any worker: a worker judges the silence of others only by the time in which its
 --      own heartbeats arrived without a break, so an outage of the server never looks like the death of the workers.
 
 create table if not exists graphile_worker._private_workers (
@@ -177,12 +177,12 @@ end;
 $hathi$;
 
 -- Workers that are to be taken for dead, each locked until the transaction ends: one that is alive after all waits at its next
--- heartbeat, and then finds that it was declared dead. To be called by one at a time. Nobody is silent for longer than the time that the
+-- heartbeat, and then finds that it was declared dead. To be called by one at a time. No worker counts as silent for longer than the time that the
 -- caller `witnessed`; null: all of it counts.
 create or replace function graphile_worker._hathi_find_dead_workers(
   threshold interval, resilience double precision, resilient_flags text[], grace interval, with_orphans boolean, witnessed interval
 ) returns table (worker_id text, reason text, last_heartbeat_at timestamptz, metadata jsonb)
-language plpgsql volatile set search_path = pg_catalog, pg_temp as $hathi$
+language plpgsql volatile set search_path = pg_catalog, pg_temp set lock_timeout = '100ms' as $hathi$
 #variable_conflict use_column
 declare
   candidate record;
@@ -251,7 +251,13 @@ returns interval language sql immutable set search_path = pg_catalog, pg_temp as
   select least(interval '4 seconds' * 2 ^ greatest(0, least(deaths, 10) - 1), interval '1 minute');
 $hathi$;
 
--- Gives the jobs of dead workers back, except those in `kept`, and frees their queues. Jobs in `pardoned` are above suspicion.
+-- True if a worker sent its last heartbeat so lately that it counts as alive, by the default of `sweepThreshold`.
+create or replace function graphile_worker._hathi_is_beating(last_heartbeat_at timestamptz)
+returns boolean language sql stable set search_path = pg_catalog, pg_temp as $hathi$
+  select last_heartbeat_at > now() - interval '5 minutes';
+$hathi$;
+
+-- Returns the jobs of dead workers, except those in `kept`, and frees their queues. Jobs in `pardoned` are above suspicion.
 --
 -- Of what a worker held, it can have started as many as it has slots, in the order of its claims and one of each queue; the rest is free at
 -- once. Those that it can have started are suspects, and are parked: they and their queues stay locked by 'hathi-recovery' until their
@@ -261,13 +267,14 @@ $hathi$;
 --
 -- The sole suspect of a death within its probation has one more crash. It takes `max_crashes` of them in a row to fail a job permanently;
 -- and as many more as workers have died without it since, up to three times as many, because then something else kills workers, too. A worker
--- that was asked to stop before it died, or only forwards jobs, makes no suspects.
+-- that was asked to stop before it died makes no suspects. Neither does one that only forwards jobs; its jobs are free at once, since adopting
+-- hundreds of them one at a time would take minutes.
 --
 -- With `with_backoff` a job that can have been running counts as failed instead.
 create or replace function graphile_worker._hathi_recover_jobs(
   worker_ids text[], lost_ids text[], delay interval, max_crashes integer, with_backoff boolean, kept bigint[], pardoned bigint[]
 ) returns table (job_id bigint, worker_id text, outcome text)
-language plpgsql volatile set search_path = pg_catalog, pg_temp as $hathi$
+language plpgsql volatile set search_path = pg_catalog, pg_temp set lock_timeout = '100ms' as $hathi$
 #variable_conflict use_column
 declare
   held bigint[];
@@ -287,13 +294,14 @@ begin
   if held is not null then
     can_park := max_crashes is not null and not with_backoff and exists (
       select from graphile_worker._private_workers as heir
-      where heir.id <> all (worker_ids) and heir.metadata ? 'migration' and heir.last_heartbeat_at > now() - interval '5 minutes'
+      where heir.id <> all (worker_ids) and heir.metadata ? 'migration' and graphile_worker._hathi_is_beating(heir.last_heartbeat_at)
     );
 
     return query
     with line as (
       select job.id, job.attempts, job.locked_by, job.locked_at, job.job_queue_id,
-        job.locked_by = any (lost_ids) as is_proven,
+        -- Forwarded jobs need no proof: what a silent forwarder still sends is a copy with the same id.
+        job.locked_by = any (lost_ids) or coalesce(worker.metadata ? 'forwards', false) as is_proven,
         exists (select from graphile_worker._private_job_retirements as retired where retired.id = job.id) as is_retired,
         crash.job_id is not null as is_known,
         coalesce(crash.deaths, 0) as deaths,
@@ -425,7 +433,7 @@ $hathi$;
 -- Locks the next parked job that may run again for a pool, and its queue. Gives nothing if the pool was declared dead.
 create or replace function graphile_worker._hathi_adopt_suspect(
   pool_id text, task_ids integer[], forbidden text[], accepted text[], clock timestamptz
-) returns setof graphile_worker._private_jobs language plpgsql volatile set search_path = pg_catalog, pg_temp as $hathi$
+) returns setof graphile_worker._private_jobs language plpgsql volatile set search_path = pg_catalog, pg_temp set lock_timeout = '100ms' as $hathi$
 declare
   next record;
 begin
@@ -491,7 +499,7 @@ begin
         or job.attempts >= job.max_attempts
         or crash.release_at <= now() and not exists (
           select from graphile_worker._private_workers as worker
-          where worker.metadata -> 'tasks' ? task.identifier and worker.last_heartbeat_at > now() - interval '5 minutes'
+          where worker.metadata -> 'tasks' ? task.identifier and graphile_worker._hathi_is_beating(worker.last_heartbeat_at)
         )
       )
     order by job.id

@@ -143,6 +143,7 @@ create or replace function graphile_worker._hathi_rule_jobs(
   out lost bigint[], out held bigint[], out held_queues integer[], out refused bigint[], out cancelled bigint[]
 ) language plpgsql volatile
   set search_path = pg_catalog, pg_temp
+  set lock_timeout = '100ms'
   set enable_indexscan = on
   set enable_indexonlyscan = on
   set enable_tidscan = on
@@ -268,7 +269,7 @@ begin
 end;
 $hathi$;
 
--- What nobody needs any more: cancelled jobs that a worker of another kind left behind are deleted, and records of jobs that are gone are
+-- What is no longer needed: cancelled jobs that a worker of another kind left behind are deleted, and records of jobs that are gone are
 -- closed, and forgotten after a week. Called now and then.
 create or replace function graphile_worker._hathi_tidy_control()
 returns void language plpgsql volatile

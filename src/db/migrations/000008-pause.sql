@@ -49,7 +49,7 @@ create trigger _hathi_keep_pause
 -- Deletes pauses that have ended, unlocks their queues, and locks queues whose row was not to be had when they were paused. Takes every
 -- lock with `skip locked`: what another transaction holds is left to the next call.
 create or replace function graphile_worker._hathi_align_pauses(instant timestamptz)
-returns void language plpgsql volatile set search_path = pg_catalog, pg_temp as $hathi$
+returns void language plpgsql volatile set search_path = pg_catalog, pg_temp set lock_timeout = '100ms' as $hathi$
 declare
   freed text[];
   ends integer;

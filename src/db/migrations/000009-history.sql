@@ -60,19 +60,37 @@ create table graphile_worker._hathi_history_attempts (
   error_class text,
   -- The same for failures of the same task, class and place in the code.
   fingerprint text,
+  -- Where it was thrown; without the message, and of failures only.
+  stack text,
   payload json,
   result json
 ) partition by range (expires_on);
 alter table graphile_worker._hathi_history_attempts enable row level security;
 create index _hathi_history_attempts_by_id on graphile_worker._hathi_history_attempts (job_id);
-create index _hathi_history_attempts_by_time on graphile_worker._hathi_history_attempts (settled_at, entry);
-create index _hathi_history_attempts_by_task on graphile_worker._hathi_history_attempts (task_identifier, settled_at, entry);
-create index _hathi_history_attempts_by_outcome on graphile_worker._hathi_history_attempts (outcome, settled_at, entry) where outcome <> 'succeeded';
+-- A page of all outcomes is merged from one of each, so that none has to be searched for among the others.
+create index _hathi_history_attempts_by_task on graphile_worker._hathi_history_attempts (task_identifier, outcome, settled_at, entry);
+create index _hathi_history_attempts_by_outcome on graphile_worker._hathi_history_attempts (outcome, settled_at, entry);
 create index _hathi_history_attempts_by_key on graphile_worker._hathi_history_attempts (key, settled_at, entry) where key is not null;
 create index _hathi_history_attempts_by_queue on graphile_worker._hathi_history_attempts (queue_name, settled_at, entry) where queue_name is not null;
-create index _hathi_history_attempts_by_fingerprint on graphile_worker._hathi_history_attempts (fingerprint, settled_at) where fingerprint is not null;
+create index _hathi_history_attempts_by_fingerprint on graphile_worker._hathi_history_attempts (fingerprint, settled_at) include (job_id, outcome)
+  where fingerprint is not null;
 create table graphile_worker._hathi_history_attempts_rest partition of graphile_worker._hathi_history_attempts default;
 alter table graphile_worker._hathi_history_attempts_rest enable row level security;
+
+-- How many failures of each group are kept, so that no one has to count them. A row for each day of expiry, so that groups expire with their failures, and
+-- for each of eight slots, so that many workers whose jobs fail alike rarely wait for each other. Settles lock the rows in the order of the key.
+create table graphile_worker._hathi_error_groups (
+  expires_on date not null,
+  fingerprint text not null,
+  slot smallint not null,
+  task_identifier text not null,
+  error_class text not null,
+  failures bigint not null,
+  first_at timestamptz not null,
+  last_at timestamptz not null,
+  primary key (expires_on, fingerprint, slot)
+) with (fillfactor = 50);
+alter table graphile_worker._hathi_error_groups enable row level security;
 
 -- A payload without its secrets. Patterns are keys with dots between them; `*` stands for any one key or index, `**` for any number.
 create or replace function graphile_worker._hathi_redact(payload json, patterns text[])
@@ -138,14 +156,16 @@ end;
 $hathi$;
 
 -- As `_hathi_complete_jobs`, and keeps what became of the jobs. What is kept of a task's jobs is passed once for each task: `kept_as` is
--- 'outcomes', 'full' (with payloads) or 'none' (results only), `kept_days` and `result_days` how long. `job_ids` must be sorted, because the place of a
+-- 'outcomes', 'full' (with payloads) or 'none' (results only), `kept_days` and `result_days` how long. `tries` are the attempts, null if all are the
+-- first: a job that was cancelled while it ran has used up all attempts in the table. `job_ids` must be sorted, because the place of a
 -- job among them is searched for by halves: a join of arrays whose lengths no plan knows would compare each with each.
 create or replace function graphile_worker._hathi_complete_jobs_kept(
   pool_id text, job_ids bigint[], queue_ids integer[], ended_ids bigint[],
-  runs integer[], results text[], kept_tasks integer[], kept_as text[], kept_days integer[], result_days integer[], redacted text[],
+  tries integer[], runs integer[], results text[], kept_tasks integer[], kept_as text[], kept_days integer[], result_days integer[], redacted text[],
   out lost bigint[], out held bigint[], out held_queues integer[]
 ) language plpgsql volatile
   set search_path = pg_catalog, pg_temp
+  set lock_timeout = '100ms'
   set enable_indexscan = on
   set enable_indexonlyscan = on
   set enable_tidscan = on
@@ -169,11 +189,11 @@ begin
       order by mine.id
       for update skip locked
     ))
-    returning job.id, job.task_id, job.job_queue_id, job.key, job.attempts, job.max_attempts, job.created_at,
+    returning job.id, job.task_id, job.job_queue_id, job.key, job.max_attempts, job.created_at,
       greatest(job.run_at, job.created_at) as due_at,
       case when has_payloads then job.payload end as payload
   ), ended as materialized (
-    select gone.id, gone.task_id, gone.job_queue_id, gone.key, gone.attempts, gone.max_attempts, gone.created_at, gone.payload,
+    select gone.id, gone.task_id, gone.job_queue_id, gone.key, coalesce(tries[place.index], 1) as attempt, gone.max_attempts, gone.created_at, gone.payload,
       rule.kept_as, rule.days, rule.result_days, results[place.index] as result, runs[place.index] as run_ms,
       least(greatest(date_part('epoch', now() - gone.due_at) * 1000 - runs[place.index], 0), 2147483647)::integer as wait_ms
     from gone
@@ -186,7 +206,7 @@ begin
     select today + 1 + min(ended.days), now(), (random() * 9007199254740991)::bigint,
       coalesce((select task.identifier from graphile_worker._private_tasks as task where task.id = ended.task_id), '?'),
       pool_id, min(ended.id), max(ended.id), array_agg(ended.id),
-      case when max(ended.attempts) > 1 then array_agg(ended.attempts::smallint) end,
+      case when max(ended.attempt) > 1 then array_agg(ended.attempt::smallint) end,
       array_agg(ended.wait_ms), array_agg(ended.run_ms),
       case when count(ended.job_queue_id) > 0 then array_agg(
         (select queue.queue_name from graphile_worker._private_job_queues as queue where queue.id = ended.job_queue_id)
@@ -204,7 +224,7 @@ begin
       (random() * 9007199254740991)::bigint, ended.id,
       coalesce((select task.identifier from graphile_worker._private_tasks as task where task.id = ended.task_id), '?'),
       (select queue.queue_name from graphile_worker._private_job_queues as queue where queue.id = ended.job_queue_id),
-      ended.key, ended.attempts, ended.max_attempts, 'succeeded', ended.wait_ms, ended.run_ms, pool_id, ended.created_at,
+      ended.key, ended.attempt, ended.max_attempts, 'succeeded', ended.wait_ms, ended.run_ms, pool_id, ended.created_at,
       case when ended.kept_as = 'full' then graphile_worker._hathi_redact(ended.payload, redacted) end, ended.result::json
     from ended
     where ended.kept_as = 'full' or ended.result is not null
@@ -232,7 +252,7 @@ $hathi$;
 -- Keeps what became of jobs that did not succeed, after that was written: `before` are their rows as they were.
 create or replace function graphile_worker._hathi_keep_ended(
   pool_id text, before graphile_worker._private_jobs[], job_ids bigint[], tries integer[], rulings text[], errors text[],
-  runs integer[], classes text[], fingerprints text[],
+  runs integer[], classes text[], fingerprints text[], stacks text[],
   kept_tasks integer[], kept_as text[], kept_days integer[], are_awaited boolean[], redacted text[]
 ) returns void language plpgsql volatile
   set search_path = pg_catalog, pg_temp
@@ -249,11 +269,11 @@ begin
   with ended as materialized (
     select job.id, job.task_id, job.job_queue_id, job.key, job.max_attempts, job.created_at, job.payload,
       greatest(job.run_at, job.created_at) as due_at,
-      outcome.attempt, outcome.ruling, outcome.error, outcome.run_ms, outcome.class, outcome.fingerprint,
+      outcome.attempt, outcome.ruling, outcome.error, outcome.run_ms, outcome.class, outcome.fingerprint, outcome.stack,
       rule.kept_as, rule.days, rule.is_awaited
     from unnest(before) as job
-    join unnest(job_ids, tries, rulings, errors, runs, classes, fingerprints)
-      as outcome (id, attempt, ruling, error, run_ms, class, fingerprint) on outcome.id = job.id
+    join unnest(job_ids, tries, rulings, errors, runs, classes, fingerprints, stacks)
+      as outcome (id, attempt, ruling, error, run_ms, class, fingerprint, stack) on outcome.id = job.id
     join unnest(kept_tasks, kept_as, kept_days, are_awaited) as rule (task_id, kept_as, days, is_awaited) on rule.task_id = job.task_id
   ), judged as materialized (
     select ended.*, case
@@ -267,7 +287,7 @@ begin
   ), kept as (
     insert into graphile_worker._hathi_history_attempts (
       expires_on, settled_at, entry, job_id, task_identifier, queue_name, key, attempt, max_attempts, outcome, wait_ms, run_ms, worker_id,
-      created_at, error, error_class, fingerprint, payload
+      created_at, error, error_class, fingerprint, stack, payload
     )
     select (now() at time zone 'utc')::date + 1 + judged.days, now(), (random() * 9007199254740991)::bigint, judged.id,
       coalesce((select task.identifier from graphile_worker._private_tasks as task where task.id = judged.task_id), '?'),
@@ -276,9 +296,23 @@ begin
       least(greatest(date_part('epoch', now() - judged.due_at) * 1000 - judged.run_ms, 0), 2147483647)::integer, judged.run_ms, pool_id, judged.created_at,
       judged.error, judged.class,
       case when judged.outcome in ('failed', 'permanentlyFailed') then judged.fingerprint end,
+      case when judged.outcome in ('failed', 'permanentlyFailed') then judged.stack end,
       case when judged.kept_as = 'full' then graphile_worker._hathi_redact(judged.payload, redacted) end
     from judged
     where judged.kept_as <> 'none'
+    returning expires_on, task_identifier, error_class, fingerprint
+  ), groups as (
+    insert into graphile_worker._hathi_error_groups as known (
+      expires_on, fingerprint, slot, task_identifier, error_class, failures, first_at, last_at
+    )
+    select kept.expires_on, kept.fingerprint, hashtext(pool_id) & 7, min(kept.task_identifier), min(kept.error_class), count(*), now(), now()
+    from kept
+    where kept.fingerprint is not null
+    group by kept.expires_on, kept.fingerprint
+    order by kept.expires_on, kept.fingerprint
+    on conflict (expires_on, fingerprint, slot) do update
+    set failures = known.failures + excluded.failures, first_at = least(known.first_at, excluded.first_at),
+      last_at = greatest(known.last_at, excluded.last_at)
   )
   select array_agg(judged.id) into told
   from judged
@@ -293,11 +327,12 @@ $hathi$;
 create or replace function graphile_worker._hathi_fail_jobs_kept(
   pool_id text, job_ids bigint[], tries integer[], errors text[], payloads text[], queue_ids integer[], ended_ids bigint[],
   in_doubt boolean,
-  runs integer[], classes text[], fingerprints text[],
+  runs integer[], classes text[], fingerprints text[], stacks text[],
   kept_tasks integer[], kept_as text[], kept_days integer[], are_awaited boolean[], redacted text[],
   out lost bigint[], out held bigint[], out held_queues integer[], out cancelled bigint[]
 ) language plpgsql volatile
   set search_path = pg_catalog, pg_temp
+  set lock_timeout = '100ms'
   set enable_indexscan = on
   set enable_indexonlyscan = on
   set enable_tidscan = on
@@ -333,7 +368,7 @@ begin
       before := array(select job from unnest(before) as job where job.id <> all (left_alone));
     end if;
     perform graphile_worker._hathi_keep_ended(
-      pool_id, before, job_ids, tries, null, errors, runs, classes, fingerprints, kept_tasks, kept_as, kept_days, are_awaited, redacted
+      pool_id, before, job_ids, tries, null, errors, runs, classes, fingerprints, stacks, kept_tasks, kept_as, kept_days, are_awaited, redacted
     );
   end if;
   if in_doubt then
@@ -350,11 +385,12 @@ create or replace function graphile_worker._hathi_rule_jobs_kept(
   pool_id text, job_ids bigint[], tries integer[], rulings text[], errors text[], payloads text[], delays double precision[],
   run_ats timestamptz[], caps integer[], tokens text[], queue_ids integer[], ended_ids bigint[],
   in_doubt boolean,
-  runs integer[], classes text[], fingerprints text[],
+  runs integer[], classes text[], fingerprints text[], stacks text[],
   kept_tasks integer[], kept_as text[], kept_days integer[], are_awaited boolean[], redacted text[],
   out lost bigint[], out held bigint[], out held_queues integer[], out refused bigint[], out cancelled bigint[]
 ) language plpgsql volatile
   set search_path = pg_catalog, pg_temp
+  set lock_timeout = '100ms'
   set enable_indexscan = on
   set enable_indexonlyscan = on
   set enable_tidscan = on
@@ -394,7 +430,7 @@ begin
       before := array(select job from unnest(before) as job where job.id <> all (left_alone));
     end if;
     perform graphile_worker._hathi_keep_ended(
-      pool_id, before, job_ids, tries, rulings, errors, runs, classes, fingerprints, kept_tasks, kept_as, kept_days, are_awaited, redacted
+      pool_id, before, job_ids, tries, rulings, errors, runs, classes, fingerprints, stacks, kept_tasks, kept_as, kept_days, are_awaited, redacted
     );
   end if;
   if in_doubt then
@@ -456,7 +492,8 @@ begin
       attempt.settled_at, attempt.entry, attempt.wait_ms, attempt.run_ms, attempt.worker_id, attempt.error, attempt.error_class,
       attempt.fingerprint
     from graphile_worker._hathi_history_attempts as attempt
-    where (task is null or attempt.task_identifier = task)
+    where (queue is not null or job_key is not null or print is not null)
+      and (task is null or attempt.task_identifier = task)
       and (queue is null or attempt.queue_name = queue)
       and (job_key is null or attempt.key = job_key)
       and (outcomes is null or attempt.outcome = any (outcomes))
@@ -466,8 +503,25 @@ begin
       and (after_at is null or (attempt.settled_at, attempt.entry) < (after_at, after_entry))
     order by attempt.settled_at desc, attempt.entry desc
     limit size
+  ), by_outcome as (
+    select found.*
+    from unnest(coalesce(outcomes, '{succeeded,failed,permanentlyFailed,cancelled,snoozed}')) as wanted (outcome)
+    cross join lateral (
+      select attempt.job_id, attempt.task_identifier, attempt.queue_name, attempt.key, attempt.attempt, attempt.max_attempts, attempt.outcome,
+        attempt.settled_at, attempt.entry, attempt.wait_ms, attempt.run_ms, attempt.worker_id, attempt.error, attempt.error_class,
+        attempt.fingerprint
+      from graphile_worker._hathi_history_attempts as attempt
+      where queue is null and job_key is null and print is null
+        and attempt.outcome = wanted.outcome
+        and (task is null or attempt.task_identifier = task)
+        and (since is null or attempt.settled_at >= since)
+        and (until is null or attempt.settled_at < until)
+        and (after_at is null or (attempt.settled_at, attempt.entry) < (after_at, after_entry))
+      order by attempt.settled_at desc, attempt.entry desc
+      limit size
+    ) as found
   )
-  select * from (select * from succeeded union all select * from single) as both_kinds
+  select * from (select * from succeeded union all select * from single union all select * from by_outcome) as all_kinds
   order by 8 desc, 9 desc, 1 desc
   limit size;
 end;
@@ -478,7 +532,7 @@ create or replace function graphile_worker._hathi_find_history(ids bigint[])
 returns table (
   job_id bigint, task_identifier text, queue_name text, key text, attempt integer, max_attempts integer, outcome text,
   settled_at timestamptz, entry bigint, wait_ms integer, run_ms integer, worker_id text, error text, error_class text, fingerprint text,
-  created_at timestamptz, payload json, result json
+  stack text, created_at timestamptz, payload json, result json
 ) language plpgsql stable
   set search_path = pg_catalog, pg_temp
   set enable_indexscan = on
@@ -496,7 +550,7 @@ begin
     select wanted.id, batch.task_identifier, batch.queue_names[place.index], batch.keys[place.index],
       coalesce(batch.attempts[place.index], 1)::integer, null::integer, 'succeeded',
       batch.settled_at, batch.entry, batch.wait_ms[place.index], batch.run_ms[place.index], batch.worker_id,
-      null::text, null::text, null::text, null::timestamptz, null::json, null::json
+      null::text, null::text, null::text, null::text, null::timestamptz, null::json, null::json
     from unnest(ids) as wanted (id)
     join graphile_worker._hathi_history_batches as batch
       on batch.first_id >> 12 = wanted.id >> 12 and batch.first_id <= wanted.id and batch.last_id >= wanted.id
@@ -505,7 +559,7 @@ begin
     union all
     select attempt.job_id, attempt.task_identifier, attempt.queue_name, attempt.key, attempt.attempt, attempt.max_attempts, attempt.outcome,
       attempt.settled_at, attempt.entry, attempt.wait_ms, attempt.run_ms, attempt.worker_id, attempt.error, attempt.error_class,
-      attempt.fingerprint, attempt.created_at, attempt.payload, attempt.result
+      attempt.fingerprint, attempt.stack, attempt.created_at, attempt.payload, attempt.result
     from graphile_worker._hathi_history_attempts as attempt
     where attempt.job_id = any (ids)
   ) as both_kinds
@@ -569,6 +623,10 @@ begin
     end loop;
     execute format('delete from %s.%I where expires_on <= %L', home, stem || '_rest', today);
   end loop;
+  delete from graphile_worker._hathi_error_groups
+  where ctid = any (array(
+    select ctid from graphile_worker._hathi_error_groups where expires_on <= today for update skip locked
+  ));
   select class.oid into expired
   from pg_inherits
   join pg_class as class on class.oid = inhrelid

@@ -5,6 +5,7 @@
 --   2. Figures are collected by whoever asks first once they are old, under the lock of the only row; the others take what there is and do not
 --      wait. Collecting takes at most about a hundredth of the time.
 --   3. No scan reads more than a fixed number of rows or pages, however many jobs there are.
+--   4. A caller that may not write gets figures, too: those of the others while they are fresh, otherwise its own.
 
 create table graphile_worker._hathi_rollup (
   id boolean primary key default true constraint _hathi_rollup_only_row check (id),
@@ -62,9 +63,9 @@ language sql stable set search_path = pg_catalog, pg_temp as $hathi$
   order by holder.transactions desc nulls last, holder.seconds desc nulls last;
 $hathi$;
 
--- Waiting jobs of one task outside of named queues: at most `cap` are counted.
+-- Waiting jobs of one task: of those outside of named queues and of those in them, at most `cap` each are counted.
 create or replace function graphile_worker._hathi_count_waiting(task integer, cap integer)
-returns table (waiting bigint, scheduled bigint, oldest timestamptz)
+returns table (waiting bigint, scheduled bigint, is_capped boolean, oldest timestamptz)
 language sql stable set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
   set enable_indexscan = on set enable_indexonlyscan = on set enable_tidscan = on set enable_nestloop = on
@@ -94,11 +95,18 @@ as $hathi$
     where job.task_id = task and job.locked_at is null and job.attempts < job.max_attempts and job.job_queue_id is null
     order by job.priority, job.run_at, job.id
     limit cap
+  ), queued as (
+    select job.run_at
+    from graphile_worker._private_jobs as job
+    where job.task_id = task and job.locked_at is null and job.attempts < job.max_attempts and job.job_queue_id is not null
+    order by job.priority, job.run_at, job.id
+    limit cap
   )
   select
-    (select count(*) from counted where run_at <= now()),
-    (select count(*) from counted where run_at > now()),
-    (
+    (select count(*) from counted where run_at <= now()) + (select count(*) from queued where run_at <= now()),
+    (select count(*) from counted where run_at > now()) + (select count(*) from queued where run_at > now()),
+    (select count(*) from counted) >= cap or (select count(*) from queued) >= cap,
+    least((select min(run_at) from queued where run_at <= now()), (
       select min(first.run_at)
       from priorities
       cross join lateral (
@@ -109,13 +117,16 @@ as $hathi$
         order by job.run_at
         limit 1
       ) as first
-    );
+    ));
 $hathi$;
 
 create or replace function graphile_worker._hathi_collect_rollup(cap integer, max_tasks integer, max_pages integer)
 returns jsonb language plpgsql volatile set search_path = pg_catalog, pg_temp as $hathi$
 declare
-  budget integer := cap * 10;
+  -- Tasks share what may be counted of all.
+  share constant integer := greatest(1, least(cap, greatest(cap / 20, cap * 10 / (
+    select greatest(1, count(*)) from (select from graphile_worker._private_tasks limit max_tasks) as known
+  )::integer)));
   job_table constant oid := (
     select class.oid
     from pg_class as class
@@ -126,36 +137,47 @@ declare
   percent constant double precision := least(100, 100 * max_pages / pages);
   task record;
   found_jobs record;
-  in_queues jsonb;
-  others jsonb;
+  running_jobs jsonb;
+  dead_jobs jsonb;
+  is_indexed constant boolean := 2 = (
+    select count(*) from pg_index as index
+    join pg_class as class on class.oid = index.indexrelid
+    where index.indrelid = job_table and index.indisvalid and class.relname in ('_hathi_jobs_running', '_hathi_jobs_dead')
+  );
+  is_sampled boolean := percent < 100;
   tasks jsonb := '[]';
 begin
-  -- Jobs in named queues, of all tasks, in the order in which they are claimed.
-  select coalesce(jsonb_object_agg(task_id, jsonb_build_object('waiting', waiting, 'scheduled', scheduled, 'oldest', oldest)), '{}')
-    || jsonb_build_object('count', coalesce(sum(waiting + scheduled), 0))
-  into in_queues
-  from (
-    select queued.task_id, count(*) filter (where queued.run_at <= now()) as waiting,
-      count(*) filter (where queued.run_at > now()) as scheduled, min(queued.run_at) filter (where queued.run_at <= now()) as oldest
+  -- A sample says little of what is rare. Where those jobs have indexes (src/db/statements/state-indexes.ts) they are counted, unless they are very many.
+  if is_indexed and is_sampled then
+    is_sampled := cap <= (
+      select count(*) from (
+        select from graphile_worker._private_jobs as job where job.locked_at is null and job.attempts >= job.max_attempts order by job.id limit cap
+      ) as counted
+    );
+    select coalesce(jsonb_object_agg(by_task.task_id, by_task.jobs), '{}') into running_jobs
     from (
-      select job.task_id, job.run_at
+      select job.task_id, count(*) as jobs from graphile_worker._private_jobs as job where job.locked_at is not null group by job.task_id
+    ) as by_task;
+  end if;
+  if is_indexed and not is_sampled and running_jobs is not null then
+    select coalesce(jsonb_object_agg(by_task.task_id, by_task.jobs), '{}') into dead_jobs
+    from (
+      select job.task_id, count(*) as jobs
       from graphile_worker._private_jobs as job
-      where job.is_available and job.job_queue_id is not null
-      order by job.priority, job.run_at, job.id
-      limit cap
-    ) as queued
-    group by queued.task_id
-  ) as by_task;
-
-  select coalesce(jsonb_object_agg(task_id, jsonb_build_object('running', running, 'dead', dead)), '{}')
-  into others
-  from (
-    select job.task_id,
-      round(count(*) filter (where job.locked_at is not null) * 100 / percent) as running,
-      round(count(*) filter (where job.locked_at is null and job.attempts >= job.max_attempts) * 100 / percent) as dead
-    from graphile_worker._private_jobs as job tablesample system (percent)
-    group by job.task_id
-  ) as by_task;
+      where job.locked_at is null and job.attempts >= job.max_attempts
+      group by job.task_id
+    ) as by_task;
+  else
+    select coalesce(running_jobs, jsonb_object_agg(by_task.task_id, by_task.running), '{}'), coalesce(jsonb_object_agg(by_task.task_id, by_task.dead), '{}')
+    into running_jobs, dead_jobs
+    from (
+      select job.task_id,
+        round(count(*) filter (where job.locked_at is not null) * 100 / percent) as running,
+        round(count(*) filter (where job.locked_at is null and job.attempts >= job.max_attempts) * 100 / percent) as dead
+      from graphile_worker._private_jobs as job tablesample system (percent)
+      group by job.task_id
+    ) as by_task;
+  end if;
 
   -- Those with limits first: what waits for a limit is the sum over its tasks.
   for task in
@@ -165,25 +187,23 @@ begin
     order by member.task is null, known.id
     limit max_tasks
   loop
-    select * into found_jobs from graphile_worker._hathi_count_waiting(task.id, least(cap, budget));
+    select * into found_jobs from graphile_worker._hathi_count_waiting(task.id, share);
     tasks := tasks || jsonb_build_array(jsonb_build_object(
       'task', task.identifier,
-      'waiting', found_jobs.waiting + coalesce((in_queues #>> array[task.id::text, 'waiting'])::bigint, 0),
-      'scheduled', found_jobs.scheduled + coalesce((in_queues #>> array[task.id::text, 'scheduled'])::bigint, 0),
-      'running', coalesce((others #>> array[task.id::text, 'running'])::bigint, 0),
-      'dead', coalesce((others #>> array[task.id::text, 'dead'])::bigint, 0),
+      'waiting', found_jobs.waiting,
+      'scheduled', found_jobs.scheduled,
+      'running', coalesce((running_jobs ->> task.id::text)::bigint, 0),
+      'dead', coalesce((dead_jobs ->> task.id::text)::bigint, 0),
       -- There may be more than were counted.
-      'isCapped', found_jobs.waiting + found_jobs.scheduled >= least(cap, budget) or (in_queues ->> 'count')::bigint >= cap,
-      'oldestSeconds', greatest(0, extract(epoch from now() - least(
-        found_jobs.oldest, (in_queues #>> array[task.id::text, 'oldest'])::timestamptz)))::float8
+      'isCapped', found_jobs.is_capped,
+      'oldestSeconds', greatest(0, extract(epoch from now() - found_jobs.oldest))::float8
     ));
-    budget := greatest(0, budget - (found_jobs.waiting + found_jobs.scheduled)::integer);
   end loop;
 
   return jsonb_build_object(
     'tasks', tasks,
     'limits', graphile_worker._hathi_collect_limits(tasks, cap),
-    'isSampled', percent < 100,
+    'isSampled', is_sampled,
     'holders', coalesce((select jsonb_agg(to_jsonb(holder)) from (select * from graphile_worker._hathi_vacuum_holders() limit 10) as holder), '[]'),
     'table', (
       select jsonb_build_object('live', n_live_tup, 'dead', n_dead_tup, 'bytes', pg_total_relation_size(relid))
@@ -206,6 +226,23 @@ declare
   readers integer;
   offending text[];
 begin
+  select * into rollup from graphile_worker._hathi_rollup;
+  if current_setting('transaction_read_only')::boolean
+    or has_table_privilege((select only_row.tableoid from graphile_worker._hathi_rollup as only_row), 'UPDATE') is not true
+  then
+    if rollup.due_at > now() then
+      data := rollup.data;
+      age_ms := extract(epoch from now() - rollup.refreshed_at) * 1000;
+    else
+      data := graphile_worker._hathi_collect_rollup(cap, max_tasks, max_pages);
+      age_ms := 0;
+    end if;
+    read_in_ms := max_age_ms;
+    to_report := '[]';
+    return next;
+    return;
+  end if;
+
   insert into graphile_worker._hathi_rollup_readers as known (reader, read_at) values (_hathi_read_rollup.reader, now())
   on conflict on constraint _hathi_rollup_readers_pkey do update set read_at = now();
   select count(*) into readers from graphile_worker._hathi_rollup_readers as known where known.read_at > now() - interval '10 minutes';

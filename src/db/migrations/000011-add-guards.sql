@@ -190,7 +190,7 @@ begin
 end;
 $hathi$;
 
--- Adds jobs of which some or all have a guard. Gives a row for each spec, in their order. If nothing was added for it, `skipped` is the kind
+-- Adds jobs, some or all with a guard. Gives a row for each spec, in their order. If nothing was added for it, `skipped` is the kind
 -- of its guard and `job` the one that stood in the way; of a job that has ended, only its id, its task and when it was added are known.
 create or replace function graphile_worker._hathi_add_guarded(
   specs graphile_worker._hathi_guarded_spec[], clock timestamptz
@@ -360,7 +360,7 @@ $hathi$;
 -- Deletes up to `most` guards that have expired and whose jobs neither wait nor run; the others are left for another hour. It reads only what
 -- has expired. Gives how many it has seen: fewer than `most`, if there are no more.
 create or replace function graphile_worker._hathi_tidy_guards(most integer)
-returns integer language plpgsql volatile set search_path = pg_catalog, pg_temp as $hathi$
+returns integer language plpgsql volatile set search_path = pg_catalog, pg_temp set lock_timeout = '100ms' as $hathi$
 declare
   seen integer;
 begin

@@ -1,4 +1,4 @@
--- How far jobs are, and what those who watch jobs are told.
+-- How far jobs are, and notifications for those who watch jobs.
 --
 -- What always holds:
 --   1. A worker writes progress only of jobs that it has locked, so that an attempt which was taken from it says nothing any more.
@@ -45,7 +45,7 @@ begin
 end;
 $hathi$;
 
--- Where these jobs are now: `present`, `dead`, `succeeded`, `failed` (dead and then removed) or `cancelled`. Jobs of which nothing is known are left out.
+-- Where these jobs are now: `present`, `dead`, `succeeded`, `failed` (dead and then removed) or `cancelled`. Unknown jobs are left out.
 -- A result that would make the response too large is left for the next call (`is_later`).
 create or replace function graphile_worker._hathi_watch_jobs(ids bigint[])
 returns table (

@@ -30,7 +30,7 @@ $hathi$;
 
 -- Completes one job in the transaction of the caller, and gives that transaction's id. `earlier` is what it gave before, for the same attempt: in
 -- the same transaction it does nothing more; while another one is open it refuses, since it would wait for what waits for it. What is
--- kept of the job is said as for `_hathi_complete_jobs_kept`; nothing, if `kept_as` is null.
+-- kept of the job is given as for `_hathi_complete_jobs_kept`; nothing, if `kept_as` is null.
 create or replace function graphile_worker._hathi_complete_in(
   job_id bigint, pool_id text, attempt integer, earlier xid8, time_limit interval,
   run_ms integer, result text, kept_as text, kept_days integer, result_days integer, redacted text[]
@@ -74,7 +74,7 @@ begin
     perform graphile_worker._hathi_complete_jobs(pool_id, array[job_id], null, '{}');
   else
     perform graphile_worker._hathi_complete_jobs_kept(
-      pool_id, array[job_id], null, '{}', array[run_ms], case when result is not null then array[result] end,
+      pool_id, array[job_id], null, '{}', array[attempt], array[run_ms], case when result is not null then array[result] end,
       array[job.task_id], array[kept_as], array[kept_days], array[result_days], redacted
     );
   end if;

@@ -9,7 +9,9 @@
 --   3. A rate is kept by one timestamp per limit and key (GCRA). A claim takes a job only if it knows when the job starts, at most 50 ms
 --      ahead, and tells the pool; a pool that misses that moment returns the job and its token is lost. `slack` is how late a start may
 --      be: the time between tokens is a little longer than the limit asks for, so that in every window of `period` no more than
---      limit plus burst jobs start, however late each one is within its slack.
+--      limit plus burst jobs start, however late each one is within its slack. A pool that has missed one start after the other may ask to
+--      be later still, by `late`. Its token is then counted where it is used at the latest: what is admitted until then has left room for it,
+--      whenever it starts, so the same holds.
 --   4. Within a priority the keys of a task take turns: a claim goes on at the key where the pool's last claim ended, and takes as many
 --      jobs per visit as the key's weight says. It never reads past the jobs of a key, so a key with a million jobs delays no other.
 --   5. Limit rows are locked in the order of their ids, and a claim waits for them 100 ms at most; everything else it takes with `skip locked`.
@@ -67,12 +69,14 @@ create table graphile_worker._hathi_limit_overrides (
 alter table graphile_worker._hathi_limit_overrides enable row level security;
 
 -- The state of rates: when the next token would be due if none were to spare (`tat`), and the first moment at which a job may start
--- (`free_at`). A row whose `tat` is long past says nothing and is deleted.
+-- (`free_at`). `late_until` is the last moment at which a token was counted that could be used earlier. A row whose `tat` is long past says
+-- nothing and is deleted.
 create table graphile_worker._hathi_limit_rates (
   limit_id integer not null references graphile_worker._hathi_limits on delete cascade,
   key text not null,
   tat timestamptz not null,
   free_at timestamptz not null,
+  late_until timestamptz,
   constraint _hathi_limit_rates_pkey primary key (limit_id, key)
 ) with (fillfactor = 50);
 create index _hathi_limit_rates_by_tat on graphile_worker._hathi_limit_rates (limit_id, tat);
@@ -157,10 +161,10 @@ begin
 end;
 $hathi$;
 
--- How late a start may be, in milliseconds.
+-- How late a start may be, in milliseconds. A missed start costs a token, which is much where the period is long.
 create or replace function graphile_worker._hathi_rate_slack(period_ms double precision)
 returns double precision language sql immutable set search_path = pg_catalog, pg_temp as $hathi$
-  select greatest(5, least(250, period_ms * 0.04));
+  select greatest(5, least(10000, period_ms * 0.04));
 $hathi$;
 
 -- What the indexes of a task and a key are called. `w` has the waiting jobs, `r` those that are locked.
@@ -278,14 +282,16 @@ $hathi$;
 
 -- Of jobs that this transaction has locked, says which their limits admit, in order, up to `most`, and when each one starts. All limits of
 -- `limit_ids` are asked, whatever their kind; their rows are locked. A job behind one that was refused in its queue is refused, too. Spends the
--- tokens of rates. `release_at` is the first moment at which a rate would admit a job that it refused now.
+-- tokens of rates, for starts that may be `late_ms` later than their slack allows. `release_at` is the first moment at which a rate would admit
+-- a job that it refused now.
 create or replace function graphile_worker._hathi_admit_jobs(
-  limit_ids integer[], rows tid[], queue_ids integer[], most integer, moment timestamptz, horizon timestamptz,
+  limit_ids integer[], rows tid[], queue_ids integer[], most integer, moment timestamptz, horizon timestamptz, late_ms double precision,
   out admitted integer[], out start_ats timestamptz[], out slacks double precision[], out release_at timestamptz
 ) language plpgsql volatile
   set search_path = pg_catalog, pg_temp
 as $hathi$
 declare
+  late constant interval := late_ms * interval '1 millisecond';
   bound record;
   b_id integer[] := '{}';
   b_kind text[] := '{}';
@@ -302,6 +308,7 @@ declare
   s_key text[] := '{}';
   s_free integer[] := '{}';
   s_tat timestamptz[] := '{}';
+  s_late timestamptz[] := '{}';
   s_step double precision[] := '{}';
   s_burst integer[] := '{}';
   s_slack double precision[] := '{}';
@@ -369,6 +376,9 @@ begin
         select o.places, o.period_ms, o.burst, (
             select r.tat from graphile_worker._hathi_limit_rates as r where r.limit_id = b_id[b] and r.key = wanted_key
           ) as tat, (
+            select r.late_until from graphile_worker._hathi_limit_rates as r
+            where r.limit_id = b_id[b] and r.key = wanted_key and r.late_until <= horizon + interval '5 seconds'
+          ) as late_until, (
             select h.until from graphile_worker._hathi_limit_holds as h
             where h.limit_id = b_id[b] and h.key = wanted_key and h.until > moment
           ) as held_until
@@ -379,24 +389,30 @@ begin
         s_name := s_name || name;
         s_bound := s_bound || b;
         s_key := s_key || wanted_key;
-        s_spent := s_spent || false;
         s_free := s_free || case
           when own.held_until is not null then 0
           when b_kind[b] = 'concurrency'
             then coalesce(own.places, b_places[b])
               - graphile_worker._hathi_count_locked(b_tasks[b]::integer[], b_path[b]::text[], wanted_key)
         end;
-        s_tat := s_tat || coalesce(own.tat, '-infinity');
-        s_slack := s_slack || greatest(5, least(250, coalesce(own.period_ms, b_period[b]) * 0.04));
+        s_slack := s_slack || graphile_worker._hathi_rate_slack(coalesce(own.period_ms, b_period[b]));
         s_step := s_step || case
           when b_kind[b] <> 'rate' then null
-          when coalesce(own.places, b_places[b]) > 0 then (
-            coalesce(own.period_ms, b_period[b]) + greatest(5, least(250, coalesce(own.period_ms, b_period[b]) * 0.04))
-          ) / coalesce(own.places, b_places[b])
+          when coalesce(own.places, b_places[b]) > 0
+            then (coalesce(own.period_ms, b_period[b]) + s_slack[cardinality(s_slack)]) / coalesce(own.places, b_places[b])
           else 'infinity'
         end;
         s_burst := s_burst || coalesce(own.burst, b_burst[b]);
         state := cardinality(s_name);
+        -- A time further ahead than any claim could have made it is from before the server's clock was set back, or the rate was raised.
+        s_tat := s_tat || least(
+          coalesce(own.tat, '-infinity'),
+          greatest(horizon, own.late_until) + nullif(s_step[state], 'infinity') * interval '1 millisecond' * greatest(
+            s_burst[state] + 1, least(b_places[b], case when b_cost_path[b] is null then b_cost[b] end)
+          )
+        );
+        s_late := s_late || own.late_until;
+        s_spent := s_spent || coalesce(own.tat > s_tat[state], false);
         release_at := least(release_at, own.held_until);
       end if;
       if s_free[state] <= 0 then
@@ -444,8 +460,11 @@ begin
       state := met[m];
       s_free[state] := s_free[state] - 1;
       if s_step[state] is not null then
-        s_tat[state] := greatest(s_tat[state], start_at) + costs[m] * s_step[state] * interval '1 millisecond';
+        s_tat[state] := greatest(s_tat[state], start_at + late) + costs[m] * s_step[state] * interval '1 millisecond';
         s_spent[state] := true;
+        if late > interval '0' then
+          s_late[state] := greatest(s_late[state], start_at + late);
+        end if;
       end if;
     end loop;
     admitted := admitted || nth;
@@ -453,12 +472,12 @@ begin
     slacks := slacks || slack;
   end loop;
 
-  insert into graphile_worker._hathi_limit_rates as rate (limit_id, key, tat, free_at)
-  select b_id[s_bound[nth]], s_key[nth], s_tat[nth], s_tat[nth] - s_burst[nth] * s_step[nth] * interval '1 millisecond'
+  insert into graphile_worker._hathi_limit_rates as rate (limit_id, key, tat, free_at, late_until)
+  select b_id[s_bound[nth]], s_key[nth], s_tat[nth], s_tat[nth] - s_burst[nth] * s_step[nth] * interval '1 millisecond', s_late[nth]
   from generate_series(1, cardinality(s_name)) as nth
   where s_spent[nth]
   order by 1, 2
-  on conflict (limit_id, key) do update set tat = excluded.tat, free_at = excluded.free_at;
+  on conflict (limit_id, key) do update set tat = excluded.tat, free_at = excluded.free_at, late_until = excluded.late_until;
 end;
 $hathi$;
 
@@ -473,6 +492,7 @@ create or replace function graphile_worker._hathi_find_turns(
   out is_unfinished boolean, out last_key text, out is_contended boolean
 ) language plpgsql volatile
   set search_path = pg_catalog, pg_temp
+  set lock_timeout = '100ms'
 as $hathi$
 declare
   max_visits constant integer := 1000;
@@ -510,6 +530,7 @@ begin
   );
   for bound in
     select l.id, l.kind, coalesce(o.places, l.places) as places, coalesce(o.weight, l.weight) as weight, l.weight_path,
+      coalesce(o.period_ms, l.period_ms) as period_ms,
       array(
         select task.id from graphile_worker._hathi_limited_tasks as member
         join graphile_worker._private_tasks as task on task.identifier = member.task
@@ -549,10 +570,13 @@ begin
         )$sql$, '{task}', bound.tasks[nth]::text), '{key}', key_text);
       end loop;
     elsif bound.kind = 'rate' then
-      release_text := release_text || replace($sql$, (
+      release_text := release_text || replace(replace($sql$, (
         select r.free_at from graphile_worker._hathi_limit_rates as r
         where r.limit_id = {id} and r.key = next.key and r.free_at > $6
-      )$sql$, '{id}', bound.id::text);
+          and r.free_at < $6 + interval '2 milliseconds' * coalesce((
+            select o.period_ms from graphile_worker._hathi_limit_overrides as o where o.limit_id = {id} and o.key = next.key
+          ), {period})
+      )$sql$, '{id}', bound.id::text), '{period}', bound.period_ms::text);
     end if;
     if bound.weight <> 1 or bound.weight_path is not null or weight_text = '1' then
       weight_text := coalesce(
@@ -719,18 +743,19 @@ end;
 $hathi$;
 
 -- Claims jobs of limited tasks: up to `wanted` for free slots, and up to `ahead` more for which the limits have places to spare. `turns` says
--- where each task's keys are to be visited from: {"task id": [key, jobs taken of it in its turn]}; the new ones are given back. `nth` makes
--- the tasks take turns.
+-- where each task's keys are to be visited from: {"task id": [key, jobs taken of it in its turn]}; the new ones are returned. `nth` makes
+-- the tasks take turns. `lates` says by how many milliseconds the pool may be later than the slack of a rate allows: {"task id": milliseconds}.
 --
--- `jobs` is one JSON text as `_hathi_claim_jobs` gives it. `starts` is JSON: [id, milliseconds after this function began, slack] for each
+-- `jobs` is one JSON text as `_hathi_claim_jobs` gives it. `starts` is JSON: [id, milliseconds after this function began, slack, late] for each
 -- job that has a time to start; `took_ms` is how long it took. `due_in_ms` is when to claim again; not above zero if something was held
 -- by another transaction. `is_blocked` says that every limited task has a limit that is used up as a whole, so that new jobs change nothing.
 create or replace function graphile_worker._hathi_claim_limited(
   pool_id text, task_ids integer[], wanted integer, ahead integer, per_queue integer, forbidden text[], accepted text[], clock timestamptz,
-  with_queues boolean, turns jsonb, nth integer, relaxed boolean,
+  with_queues boolean, turns jsonb, nth integer, relaxed boolean, lates jsonb,
   out jobs text, out starts text, out took_ms double precision, out due_in_ms double precision, out is_blocked boolean, out new_turns jsonb
 ) language plpgsql volatile
   set search_path = pg_catalog, pg_temp
+  set lock_timeout = '100ms'
   set enable_seqscan = off
   set enable_bitmapscan = off
   set enable_indexscan = on
@@ -762,6 +787,7 @@ declare
   t_path text[] := '{}';
   t_admit text[] := '{}';
   t_rated boolean[] := '{}';
+  t_late double precision[] := '{}';
   t_durable boolean[] := '{}';
   t_done boolean[] := '{}';
   t_blocked boolean[] := '{}';
@@ -856,14 +882,15 @@ begin
     t_rated := t_rated || exists (
       select from graphile_worker._hathi_limits as l where l.id = any (member.limit_ids) and l.kind = 'rate'
     );
+    t_late := t_late || least(5000, coalesce((lates ->> member.id::text)::double precision, 0));
     t_durable := t_durable || exists (
       select from graphile_worker._hathi_limits as l
       where l.id = any (member.limit_ids) and (l.kind = 'rate' or l.kind = 'concurrency' and l.path <> '{}')
     );
     t_blocked := t_blocked || false;
     -- Claims that knew nothing of the limit may still be under way.
-    t_done := t_done || (member.since > moment - interval '250 milliseconds');
-    if member.since > moment - interval '250 milliseconds' then
+    t_done := t_done || (member.since between moment - interval '250 milliseconds' and moment + interval '250 milliseconds');
+    if t_done[cardinality(t_done)] then
       due := least(due, member.since + interval '250 milliseconds');
     end if;
   end loop;
@@ -881,12 +908,15 @@ begin
         t_blocked[t] := t_blocked[t] or coalesce(free <= 0, false);
         continue when most <= 0;
         select * into queued
-        from graphile_worker._hathi_scan_queues(array[t_id[t]], most, per_queue, forbidden, accepted, instant);
+        from graphile_worker._hathi_scan_queues(
+          -- Jobs that have a time to start cannot wait for one another.
+          array[t_id[t]], most, case when t_rated[t] then 1 else per_queue end, forbidden, accepted, instant
+        );
         is_contended := is_contended or queued.contended;
         continue when queued.rows = '{}';
         select * into verdict
         from graphile_worker._hathi_admit_jobs(
-          t_limits[t]::integer[], queued.rows, queued.queue_ids, most, moment, horizon
+          t_limits[t]::integer[], queued.rows, queued.queue_ids, most, moment, horizon, t_late[t]
         );
         due := least(due, verdict.release_at);
         continue when verdict.admitted = '{}';
@@ -903,7 +933,7 @@ begin
         for a in 1 .. cardinality(ids) loop
           if verdict.start_ats[a] is not null then
             start_texts := start_texts || json_build_array(
-              ids[a]::text, date_part('epoch', verdict.start_ats[a] - began_at) * 1000, verdict.slacks[a]
+              ids[a]::text, date_part('epoch', verdict.start_ats[a] - began_at) * 1000, verdict.slacks[a], t_late[t]
             )::text;
           end if;
         end loop;
@@ -989,7 +1019,7 @@ begin
             has_verdict := taken_rows <> '{}' and t_admit[t] <> '{}';
             if has_verdict then
               select * into verdict
-              from graphile_worker._hathi_admit_jobs(t_admit[t]::integer[], taken_rows, null, most, moment, horizon);
+              from graphile_worker._hathi_admit_jobs(t_admit[t]::integer[], taken_rows, null, most, moment, horizon, t_late[t]);
               due := least(due, verdict.release_at);
               taken_rows := array(select found.rows[a] from unnest(verdict.admitted) with ordinality as admitted (a, place) order by place);
             end if;
@@ -1008,7 +1038,7 @@ begin
                 for a in 1 .. cardinality(ids) loop
                   if verdict.start_ats[a] is not null then
                     start_texts := start_texts || json_build_array(
-                      ids[a]::text, date_part('epoch', verdict.start_ats[a] - began_at) * 1000, verdict.slacks[a]
+                      ids[a]::text, date_part('epoch', verdict.start_ats[a] - began_at) * 1000, verdict.slacks[a], t_late[t]
                     )::text;
                   end if;
                 end loop;
@@ -1055,7 +1085,8 @@ begin
                 due := least(due, moment + (least(head.run_at, instant + interval '1 day') - instant));
               elsif cardinality(taken_rows) < most then
                 -- Another transaction holds it, or a rate refused it; then the time of its release is known.
-                is_contended := is_contended or not has_verdict and head.run_at is not null;
+                is_contended := is_contended
+                  or head.run_at is not null and (not has_verdict or cardinality(taken_rows) = cardinality(found.rows));
               end if;
             end if;
             exit;
@@ -1376,7 +1407,7 @@ $hathi$;
 
 -- Frees jobs of rate-limited tasks that the recovery has parked and whose time has come: an adopted job would start without a token.
 create or replace function graphile_worker._hathi_free_rated_suspects(task_ids integer[])
-returns integer language plpgsql volatile set search_path = pg_catalog, pg_temp as $hathi$
+returns integer language plpgsql volatile set search_path = pg_catalog, pg_temp set lock_timeout = '100ms' as $hathi$
 declare
   late record;
   freed integer := 0;

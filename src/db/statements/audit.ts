@@ -59,7 +59,7 @@ export const stopAction = statement<{ id: string; by: string | null }, ActionRow
   values: ({ id, by }) => [id, by],
   text: `
     update graphile_worker._hathi_audit as audit
-    set stop_asked_by = coalesce(audit.stop_asked_by, $2::text, 'somebody')
+    set stop_asked_by = coalesce(audit.stop_asked_by, $2::text, 'an unknown user')
     where audit.id = $1::bigint and audit.outcome is null
     returning ${actionColumns}`,
 });

@@ -61,6 +61,7 @@ export interface ClaimResultRow {
 
 const claim = {
   patienceMs: shortPatienceMs,
+  givesWay: true as const,
   values: (params: ClaimParams) => [
     params.poolId,
     params.taskIds,

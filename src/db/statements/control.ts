@@ -52,6 +52,7 @@ export const ruleJobs = statement<
 >({
   name: "rule_jobs",
   patienceMs: shortPatienceMs,
+  givesWay: true,
   values: ({ poolId, jobs, queueIds, endedIds = [], isInDoubt }) => [
     poolId,
     jobs.map(({ id }) => id),

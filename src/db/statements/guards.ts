@@ -15,7 +15,7 @@ export interface GuardedRow extends DbJob {
   readonly skipped: Guard["kind"] | null;
 }
 
-/** Adds jobs of which some have a guard, all or none; rows come back in their order. */
+/** Adds jobs, some with a guard, all or none; rows come back in their order. */
 export const addGuardedJobs = statement<{ jobs: readonly GuardedJob[]; clock: Date | null }, GuardedRow>({
   name: "add_guarded_jobs",
   values: ({ jobs, clock }) => [`[${jobs.map(toSpec).join(",")}]`, clock?.toISOString() ?? null],
@@ -60,6 +60,7 @@ function toInterval(ms: number): string {
 export const tidyGuards = statement<{ most: number }, { readonly seen: number }>({
   name: "tidy_guards",
   patienceMs: shortPatienceMs,
+  givesWay: true,
   values: ({ most }) => [most],
   text: "select graphile_worker._hathi_tidy_guards($1::integer) as seen",
 });

@@ -1,4 +1,4 @@
-import { shortPatienceMs, statement } from "../statement.ts";
+import { type Statement, shortPatienceMs, statement } from "../statement.ts";
 import type { RuledJob } from "./control.ts";
 import type { Release, UnwrittenRow } from "./settle.ts";
 
@@ -20,6 +20,8 @@ export const completeJobsKept = statement<
     poolId: string;
     /** Sorted. */
     jobIds: readonly string[];
+    /** Null if all are first attempts. */
+    attempts: readonly number[] | null;
     runs: readonly number[];
     /** As JSON, at the places of their jobs; null if there are none. */
     results: readonly (string | null)[] | null;
@@ -29,11 +31,13 @@ export const completeJobsKept = statement<
 >({
   name: "complete_jobs_kept",
   patienceMs: shortPatienceMs,
-  values: ({ poolId, jobIds, queueIds, endedIds = [], runs, results, kept }) => [
+  givesWay: true,
+  values: ({ poolId, jobIds, queueIds, endedIds = [], attempts, runs, results, kept }) => [
     poolId,
     `{${jobIds.join(",")}}`,
     queueIds,
     endedIds,
+    attempts && `{${attempts.join(",")}}`,
     `{${runs.join(",")}}`,
     results,
     kept.taskIds,
@@ -45,8 +49,8 @@ export const completeJobsKept = statement<
   text: `
     select lost, held, held_queues
     from graphile_worker._hathi_complete_jobs_kept(
-      $1::text, $2::bigint[], $3::integer[], $4::bigint[], $5::integer[], $6::text[], $7::integer[], $8::text[], $9::integer[],
-      $10::integer[], $11::text[]
+      $1::text, $2::bigint[], $3::integer[], $4::bigint[], $5::integer[], $6::integer[], $7::text[], $8::integer[], $9::text[],
+      $10::integer[], $11::integer[], $12::text[]
     )`,
 });
 
@@ -60,12 +64,14 @@ export interface KeptEnd {
   readonly runMs: number;
   readonly errorClass: string;
   readonly fingerprint: string;
+  readonly stack: string | null;
 }
 
 const keptValues = (jobs: readonly KeptEnd[], kept: KeptTasks): unknown[] => [
   jobs.map(({ runMs }) => runMs),
   jobs.map(({ errorClass }) => errorClass),
   jobs.map(({ fingerprint }) => fingerprint),
+  jobs.map(({ stack }) => stack),
   kept.taskIds,
   kept.keptAs,
   kept.days,
@@ -80,6 +86,7 @@ export const failJobsKept = statement<
 >({
   name: "fail_jobs_kept",
   patienceMs: shortPatienceMs,
+  givesWay: true,
   values: ({ poolId, jobs, kept, queueIds, endedIds = [], isInDoubt }) => [
     poolId,
     jobs.map(({ id }) => id),
@@ -95,7 +102,7 @@ export const failJobsKept = statement<
     select lost, held, held_queues, cancelled
     from graphile_worker._hathi_fail_jobs_kept(
       $1::text, $2::bigint[], $3::integer[], $4::text[], $5::text[], $6::integer[], $7::bigint[], $8::boolean,
-      $9::integer[], $10::text[], $11::text[], $12::integer[], $13::text[], $14::integer[], $15::boolean[], $16::text[]
+      $9::integer[], $10::text[], $11::text[], $12::text[], $13::integer[], $14::text[], $15::integer[], $16::boolean[], $17::text[]
     )`,
 });
 
@@ -106,6 +113,7 @@ export const ruleJobsKept = statement<
 >({
   name: "rule_jobs_kept",
   patienceMs: shortPatienceMs,
+  givesWay: true,
   values: ({ poolId, jobs, kept, queueIds, endedIds = [], isInDoubt }) => [
     poolId,
     jobs.map(({ id }) => id),
@@ -127,7 +135,7 @@ export const ruleJobsKept = statement<
     from graphile_worker._hathi_rule_jobs_kept(
       $1::text, $2::bigint[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::double precision[], $8::timestamptz[],
       $9::integer[], $10::text[], $11::integer[], $12::bigint[], $13::boolean,
-      $14::integer[], $15::text[], $16::text[], $17::integer[], $18::text[], $19::integer[], $20::boolean[], $21::text[]
+      $14::integer[], $15::text[], $16::text[], $17::text[], $18::integer[], $19::text[], $20::integer[], $21::boolean[], $22::text[]
     )`,
 });
 
@@ -199,6 +207,7 @@ export const listHistory = statement<
 });
 
 export interface FoundHistoryRow extends HistoryRow {
+  readonly stack: string | null;
   readonly created_at: Date | null;
   readonly payload: unknown;
   readonly result: unknown;
@@ -210,7 +219,7 @@ export const findHistory = statement<{ ids: readonly string[] }, FoundHistoryRow
   name: "find_history",
   values: ({ ids }) => [ids],
   text: `
-    select ${historyColumns}, created_at, payload, result, result is not null as has_result
+    select ${historyColumns}, stack, created_at, payload, result, result is not null as has_result
     from graphile_worker._hathi_find_history($1::bigint[])`,
 });
 
@@ -219,7 +228,8 @@ export interface ErrorGroupRow {
   readonly task_identifier: string;
   readonly error_class: string;
   readonly count: number;
-  readonly jobs: number;
+  /** Null if they were not looked at: without `since` and `lookAt`. */
+  readonly jobs: number | null;
   readonly first_at: Date;
   readonly last_at: Date;
   /** The latest of them. */
@@ -240,25 +250,65 @@ export interface ErrorGroupsParams {
   readonly steps: number | null;
 }
 
-const latestFailures = (outcome: string): string => `(
+/** The latest in the order of an index, so many at most. */
+const latest = (condition: string): string => `(
         select attempt.fingerprint, attempt.job_id, attempt.settled_at
         from graphile_worker._hathi_history_attempts as attempt
-        where attempt.outcome = '${outcome}' and attempt.fingerprint is not null
-          and ($1::text is null or attempt.task_identifier = $1::text)
-          and ($2::text is null or attempt.fingerprint = $2::text)
+        where ${condition} and attempt.fingerprint is not null
           and ($3::timestamptz is null or attempt.settled_at >= $3::timestamptz)
         order by attempt.settled_at desc
         limit $5::bigint
       )`;
 
-/** Failures that are kept, by what makes them the same; the latest first. */
-export const listErrorGroups = statement<ErrorGroupsParams, ErrorGroupRow>({
-  name: "list_error_groups",
-  values: ({ task, fingerprint, since, limit, lookAt, steps }) => [task, fingerprint, since, limit, lookAt, steps],
+/** All failures that are kept, in groups; the latest first. Reads the groups, not the failures. */
+export const listAllErrorGroups = statement<Pick<ErrorGroupsParams, "task" | "fingerprint" | "limit">, ErrorGroupRow>({
+  name: "list_all_error_groups",
+  values: ({ task, fingerprint, limit }) => [task, fingerprint, limit],
   text: `
+    with groups as materialized (
+      select known.fingerprint, min(known.task_identifier) as task_identifier, min(known.error_class) as error_class,
+        sum(known.failures)::float8 as count, min(known.first_at) as first_at, max(known.last_at) as last_at,
+        (pg_catalog.array_agg(known.expires_on order by known.last_at desc))[1] as expires_on
+      from graphile_worker._hathi_error_groups as known
+      where ($1::text is null or known.task_identifier = $1::text)
+        and ($2::text is null or known.fingerprint = $2::text)
+      group by known.fingerprint
+      order by last_at desc
+      limit $3::integer
+    )
+    select groups.fingerprint, groups.task_identifier, groups.error_class, groups.count, null::float8 as jobs, groups.first_at, groups.last_at,
+      example.job_id::text as example_id, example.error as example_error, null::json as trend
+    from groups
+    cross join lateral (
+      select attempt.job_id, attempt.error
+      from graphile_worker._hathi_history_attempts as attempt
+      where attempt.expires_on = groups.expires_on and attempt.fingerprint = groups.fingerprint and attempt.settled_at = groups.last_at
+      limit 1
+    ) as example
+    order by groups.last_at desc`,
+});
+
+const latestOfBoth = (condition: string): string =>
+  `${latest(`attempt.outcome = 'failed' ${condition}`)} union all ${latest(`attempt.outcome = 'permanentlyFailed' ${condition}`)}`;
+
+/** One statement for each way to ask, since each has its own index. */
+const latestFailures = {
+  all: latestOfBoth("and $1::text is null and $2::text is null"),
+  task: latestOfBoth("and attempt.task_identifier = $1::text and $2::text is null"),
+  fingerprint: latest(
+    "attempt.fingerprint = $2::text and attempt.outcome in ('failed', 'permanentlyFailed') and ($1::text is null or attempt.task_identifier = $1::text)",
+  ),
+};
+
+/** Failures since a moment, or the latest ones, by what makes them the same; the latest first. */
+const errorGroups = (by: keyof typeof latestFailures): Statement<ErrorGroupsParams, ErrorGroupRow> =>
+  statement({
+    name: `list_error_groups_${by}`,
+    values: ({ task, fingerprint, since, limit, lookAt, steps }) => [task, fingerprint, since, limit, lookAt, steps],
+    text: `
     with looked as materialized (
       select found.fingerprint, found.job_id, found.settled_at
-      from (${latestFailures("failed")} union all ${latestFailures("permanentlyFailed")}) as found
+      from (${latestFailures[by]}) as found
       order by found.settled_at desc
       limit $5::bigint
     ), groups as materialized (
@@ -291,4 +341,10 @@ export const listErrorGroups = statement<ErrorGroupsParams, ErrorGroupRow>({
     ) as example
     left join trends on trends.fingerprint = groups.fingerprint
     order by groups.last_at desc`,
-});
+  });
+
+export const listErrorGroups = {
+  all: errorGroups("all"),
+  task: errorGroups("task"),
+  fingerprint: errorGroups("fingerprint"),
+};

@@ -55,7 +55,7 @@ type State = keyof typeof conditionByState;
  * the walk longer; where the planner knows that few rows match (those that run, one key) it reads the table once, in
  * parallel, or goes straight to the row.
  */
-const matching = (state: State): string => `
+const matching = (state: State, among = ""): string => `
   from graphile_worker._private_jobs as job
   where ${conditionByState[state]}
     and ($1::text is null or job.task_id = (select id from graphile_worker._private_tasks where identifier = $1::text))
@@ -75,7 +75,7 @@ const matching = (state: State): string => `
     and ($7::text is null or (job.last_error is not null and exists (
       select from graphile_worker._hathi_history_attempts as attempt
       where attempt.job_id = job.id and attempt.attempt = job.attempts and attempt.fingerprint = $7::text)))
-    and job.id between $8::bigint and $9::bigint`;
+    and job.id between $8::bigint and $9::bigint ${among}`;
 
 const filterValues = (filter: JobFilterParams): unknown[] => [
   filter.task,
@@ -90,6 +90,9 @@ const filterValues = (filter: JobFilterParams): unknown[] => [
   filter.redact,
 ];
 
+/** Only these can match, as `planLook` found. */
+const amongIds = "and job.id = any ($12::bigint[])";
+
 /** Bounds are always there, so that every plan walks between them. */
 const largestId = String(2n ** 63n - 1n);
 
@@ -101,14 +104,9 @@ function forEachState<Params, Row>(
   return Object.fromEntries(states.map((state) => [state, make(state)])) as Record<State, Statement<Params, Row>>;
 }
 
-/** One page of jobs, newest first. */
-export const listJobs = forEachState((state) =>
-  statement<JobFilterParams & { limit: number }, ListedJobRow>({
-    name: `list_jobs_${state}`,
-    values: ({ limit, ...filter }) => [...filterValues(filter), limit],
-    text: `
+const pageText = (state: State, among = ""): string => `
       with page as materialized (
-        select job.id ${matching(state)}
+        select job.id ${matching(state, among)}
         order by job.id desc
         limit $11
       )
@@ -120,7 +118,27 @@ export const listJobs = forEachState((state) =>
       join graphile_worker._private_jobs as job on job.id = page.id
       join graphile_worker._private_tasks as task on task.id = job.task_id
       left join graphile_worker._private_job_queues as queue on queue.id = job.job_queue_id
-      order by job.id desc`,
+      order by job.id desc`;
+
+/** One page of jobs, newest first. */
+export const listJobs = forEachState((state) =>
+  statement<JobFilterParams & { limit: number }, ListedJobRow>({
+    name: `list_jobs_${state}`,
+    values: ({ limit, ...filter }) => [...filterValues(filter), limit],
+    text: pageText(state),
+  }),
+);
+
+interface Among {
+  readonly ids: readonly string[];
+}
+
+/** The same among jobs whose ids are known. */
+export const listJobsAmong = forEachState((state) =>
+  statement<JobFilterParams & Among & { limit: number }, ListedJobRow>({
+    name: `list_jobs_among_${state}`,
+    values: ({ limit, ids, ...filter }) => [...filterValues(filter), limit, ids],
+    text: pageText(state, amongIds),
   }),
 );
 
@@ -131,33 +149,46 @@ export interface StretchRow {
   readonly jobs: number;
 }
 
+/** Jobs that a walk can go along: all, or those of a state that has an index of its own. */
+type Walked = "all" | "running" | "dead";
+
+const forEachWalk = <Params>(make: (walked: Walked) => Statement<Params, StretchRow>) => ({
+  all: make("all"),
+  running: make("running"),
+  dead: make("dead"),
+});
+
 /** From an id downwards. */
-export const stretchDown = statement<{ upTo: string | null; limit: number }, StretchRow>({
-  name: "stretch_down",
-  values: ({ upTo, limit }) => [upTo ?? largestId, limit],
-  text: `
+export const stretchDown = forEachWalk((walked) =>
+  statement<{ upTo: string | null; limit: number }, StretchRow>({
+    name: `stretch_down_${walked}`,
+    values: ({ upTo, limit }) => [upTo ?? largestId, limit],
+    text: `
     select min(walked.id)::text as end, count(*)::float8 as jobs
     from (
       select job.id from graphile_worker._private_jobs as job
-      where job.id <= $1::bigint
+      where job.id <= $1::bigint and ${conditionByState[walked]}
       order by job.id desc
       limit $2::bigint
     ) as walked`,
-});
+  }),
+);
 
 /** From an id upwards. */
-export const stretchUp = statement<{ from: string | null; limit: number }, StretchRow>({
-  name: "stretch_up",
-  values: ({ from, limit }) => [from ?? "0", limit],
-  text: `
+export const stretchUp = forEachWalk((walked) =>
+  statement<{ from: string | null; limit: number }, StretchRow>({
+    name: `stretch_up_${walked}`,
+    values: ({ from, limit }) => [from ?? "0", limit],
+    text: `
     select max(walked.id)::text as end, count(*)::float8 as jobs
     from (
       select job.id from graphile_worker._private_jobs as job
-      where job.id >= $1::bigint
+      where job.id >= $1::bigint and ${conditionByState[walked]}
       order by job.id
       limit $2::bigint
     ) as walked`,
-});
+  }),
+);
 
 /** The ids of jobs that match, oldest first. */
 export const listJobIds = forEachState((state) =>
@@ -166,6 +197,18 @@ export const listJobIds = forEachState((state) =>
     values: ({ limit, ...filter }) => [...filterValues(filter), limit],
     text: `
       select job.id ${matching(state)}
+      order by job.id
+      limit $11::bigint`,
+  }),
+);
+
+/** The same among jobs whose ids are known. */
+export const listJobIdsAmong = forEachState((state) =>
+  statement<JobFilterParams & Among & { limit: number }, { readonly id: string }>({
+    name: `list_job_ids_among_${state}`,
+    values: ({ limit, ids, ...filter }) => [...filterValues(filter), limit, ids],
+    text: `
+      select job.id ${matching(state, amongIds)}
       order by job.id
       limit $11::bigint`,
   }),
@@ -209,25 +252,38 @@ export interface QueueRow {
 }
 
 /**
- * Queues that are held or have jobs waiting, fullest first. Waiting jobs are counted in the index of queued jobs alone;
- * dead ones are not in it, and a queue with nothing but those is left out. With `lookAt`, only so many jobs are counted, in the order in which
- * they are claimed.
+ * Queues that are held or have jobs waiting, fullest first. Waiting jobs are counted in indexes alone; dead ones are not in them, and a queue with nothing but
+ * those is left out. With `lookAt`, only so many jobs are counted: all, if there are no more; otherwise those that come first among the jobs that are claimed next.
  */
 export const listQueues = statement<{ limit: number; search: string | null; lookAt: number | null }, QueueRow>({
   name: "list_queues",
   values: ({ limit, search, lookAt }) => [limit, search, lookAt],
   text: `
-    with counts as materialized (
+    with indexed as materialized (
+      select job.job_queue_id, job.run_at
+      from graphile_worker._private_jobs as job
+      where job.is_available and job.job_queue_id is not null
+      order by job.task_id, job.job_queue_id, job.priority, job.run_at, job.id
+      limit $3::bigint + 1
+    ), next as materialized (
+      select walked.job_queue_id, walked.run_at
+      from (
+        select job.job_queue_id, job.run_at
+        from graphile_worker._private_jobs as job
+        where job.is_available
+        order by job.priority, job.run_at
+        limit case when (select count(*) from indexed) > $3::bigint then $3::bigint else 0 end
+      ) as walked
+      where walked.job_queue_id is not null
+    ), counts as materialized (
       select queued.job_queue_id,
         count(*) filter (where queued.run_at <= now())::float8 as waiting,
         count(*) filter (where queued.run_at > now())::float8 as scheduled,
         min(queued.run_at) as next_run_at
       from (
-        select job.job_queue_id, job.run_at
-        from graphile_worker._private_jobs as job
-        where job.is_available and job.job_queue_id is not null
-        order by job.priority, job.run_at, job.id
-        limit $3::bigint
+        select * from next
+        union all
+        select * from indexed where not exists (select from next)
       ) as queued
       group by queued.job_queue_id
     )

@@ -10,7 +10,7 @@ const isLarge = "coalesce(pg_catalog.pg_column_size(job.payload) > 8000, false)"
 const shortError = `case when pg_catalog.pg_column_size(job.last_error) > 8000
       then pg_catalog.substr(job.last_error, 1, 8000) else job.last_error end`;
 
-/** The same without a large payload, of which `is_large` tells, and with the beginning of a long error: as in a claim. */
+/** The same without a large payload (`is_large` marks it), and with the beginning of a long error: as in a claim. */
 export const lightJobColumns = `${jobColumns
   .replace("job.payload", `case when ${isLarge} then null else job.payload end as payload`)
   .replace("job.last_error", `${shortError} as last_error`)}, ${isLarge} as is_large`;

@@ -19,11 +19,13 @@ export interface ClaimLimitedParams {
   readonly withQueues: boolean;
   readonly turns: Turns;
   readonly nth: number;
+  /** By how many milliseconds starts may be later than their slack allows, by the id of the task. */
+  readonly lates: Record<string, number>;
   readonly relaxed: boolean;
 }
 
-/** When a job starts: milliseconds after the claim began in the database, and how late it may be. */
-export type StartRow = readonly [id: string, afterMs: number, slackMs: number];
+/** When a job starts: milliseconds after the claim began in the database, how late it may be, and how much more was granted. */
+export type StartRow = readonly [id: string, afterMs: number, slackMs: number, lateMs: number];
 
 export interface ClaimLimitedRow {
   /** JSON text of `ClaimedRow[]`. */
@@ -46,6 +48,7 @@ export type LimitReport = { readonly [taskId: string]: boolean };
 
 const claimLimited = {
   patienceMs: shortPatienceMs,
+  givesWay: true as const,
   values: (params: ClaimLimitedParams) => [
     params.poolId,
     params.taskIds,
@@ -60,6 +63,7 @@ const claimLimited = {
     params.nth,
     params.relaxed,
     params.workerNames,
+    JSON.stringify(params.lates),
   ],
 };
 const columns = `jobs, starts, took_ms, due_in_ms, is_blocked, new_turns as turns,
@@ -67,7 +71,7 @@ const columns = `jobs, starts, took_ms, due_in_ms, is_blocked, new_turns as turn
       graphile_worker._hathi_report_limits($2::integer[]) as limits`;
 const claimed = `graphile_worker._hathi_claim_limited(
       $1::text, ${unpausedTasks("$13", "$2", "$8")}, $3::integer, $4::integer, $5::integer, $6::text[], $7::text[], $8::timestamptz,
-      $9::boolean, $10::jsonb, $11::integer, $12::boolean
+      $9::boolean, $10::jsonb, $11::integer, $12::boolean, $14::jsonb
     )`;
 
 /** Claims jobs of limited tasks, as far as their limits allow. */
@@ -118,7 +122,7 @@ export const declareLimits = statement<
   text: "select graphile_worker._hathi_declare_limits($1::text[], $2::jsonb, $3::text) as changed",
 });
 
-/** Wakes workers if jobs wait that share a limit with these tasks, of which places were freed. */
+/** Wakes workers if jobs wait that share a limit with these tasks, whose places were freed. */
 export const announcePlaces = statement<{ taskIds: readonly number[]; clock: Date | null }, object>({
   name: "announce_places",
   patienceMs: shortPatienceMs,
@@ -130,6 +134,7 @@ export const announcePlaces = statement<{ taskIds: readonly number[]; clock: Dat
 export const freeRatedSuspects = statement<{ taskIds: readonly number[] }, { readonly freed: number }>({
   name: "free_rated_suspects",
   patienceMs: shortPatienceMs,
+  givesWay: true,
   values: ({ taskIds }) => [taskIds],
   text: "select graphile_worker._hathi_free_rated_suspects($1::integer[]) as freed",
 });
@@ -263,9 +268,9 @@ export interface LimitRow {
 }
 
 /** The limits that are in force. Counts stop at 10,001. */
-export const listLimits = statement<Record<string, never>, LimitRow>({
+export const listLimits = statement<{ countJobs: boolean }, LimitRow>({
   name: "list_limits",
-  values: () => [],
+  values: ({ countJobs }) => [countJobs],
   text: `
     select bound.scope, bound.name, bound.kind, bound.path, coalesce(whole.places, bound.places) as places,
       coalesce(whole.period_ms, bound.period_ms) as period_ms, coalesce(whole.burst, bound.burst) as burst,
@@ -298,7 +303,7 @@ export const listLimits = statement<Record<string, never>, LimitRow>({
         (
           select count(*)::float8 from (
             select from graphile_worker._private_jobs as job
-            where job.locked_at is not null
+            where $1::boolean and job.locked_at is not null
               and job.task_id in (select task.id from graphile_worker._private_tasks as task where task.identifier = any (member.tasks))
             limit 10001
           ) as counted_rows
@@ -306,7 +311,7 @@ export const listLimits = statement<Record<string, never>, LimitRow>({
         (
           select count(*)::float8 from (
             select from graphile_worker._private_jobs as job
-            where job.locked_at is null and job.attempts < job.max_attempts and job.run_at <= now()
+            where $1::boolean and job.locked_at is null and job.attempts < job.max_attempts and job.run_at <= now()
               and job.task_id in (select task.id from graphile_worker._private_tasks as task where task.identifier = any (member.tasks))
             limit 10001
           ) as counted_rows
@@ -326,12 +331,33 @@ export interface JobLimitRow {
   readonly period_ms: number | null;
   readonly taken: number | null;
   readonly holders: { id: string; task: string; by: string | null }[] | null;
-  /** Due jobs of the same limit and key that come first; at most 10,001. */
+  /** Due jobs of the same limit and key that come first. */
   readonly ahead: number;
+  /** There may be more than were counted. */
+  readonly is_cut: boolean;
   readonly free_at: Date | null;
   readonly held_until: Date | null;
   readonly hold_reason: string | null;
 }
+
+/** Jobs in front that are looked at for those with the same key. */
+const mostAhead = 200;
+
+/** The first due jobs in front of `job` among the tasks of its limit, in the order of the indexes that they are claimed with. */
+const dueAhead = (columns: string, most: number): string => `
+        select line.* from pg_catalog.unnest(own.task_ids) as sharing (id)
+        cross join lateral (${["is null", "is not null"]
+          .map(
+            (queued) => `(
+          select ${columns} from graphile_worker._private_jobs as other
+          where other.task_id = sharing.id and other.locked_at is null and other.attempts < other.max_attempts and other.job_queue_id ${queued}
+            and other.run_at <= now() and (other.priority, other.run_at, other.id) < (job.priority, job.run_at, job.id)
+          order by other.priority, other.run_at, other.id
+          limit ${most}
+        )`,
+          )
+          .join(" union all ")}) as line
+        limit ${most}`;
 
 /** What each limit of a waiting job says about it. */
 export const explainLimits = statement<{ id: string }, JobLimitRow>({
@@ -356,16 +382,8 @@ export const explainLimits = statement<{ id: string }, JobLimitRow>({
           limit 5
         ) as holder
       ) end as holders,
-      (
-        select count(*)::integer from (
-          select from graphile_worker._private_jobs as other
-          where other.locked_at is null and other.attempts < other.max_attempts and other.run_at <= now()
-            and other.task_id = any (own.task_ids)
-            and (other.priority, other.run_at, other.id) < (job.priority, job.run_at, job.id)
-            and (pg_catalog.cardinality(bound.path) = 0 or graphile_worker._hathi_limit_key(other.payload, bound.path) = own.key)
-          limit 10001
-        ) as first
-      ) as ahead,
+      case when pg_catalog.cardinality(bound.path) = 0 then whole_line.ahead else key_line.ahead end as ahead,
+      case when pg_catalog.cardinality(bound.path) = 0 then whole_line.ahead > 10000 else key_line.is_cut end as is_cut,
       (
         select rate.free_at from graphile_worker._hathi_limit_rates as rate
         where rate.limit_id = bound.id and rate.key = own.key and rate.free_at > now()
@@ -383,6 +401,16 @@ export const explainLimits = statement<{ id: string }, JobLimitRow>({
           where bound.id = any (other.limit_ids)
         ) as task_ids
     ) as own
+    cross join lateral (
+      select count(*)::integer as ahead from (${dueAhead("", 10_001)}) as other where pg_catalog.cardinality(bound.path) = 0
+    ) as whole_line
+    cross join lateral (
+      select count(*) filter (where graphile_worker._hathi_limit_key(other.payload, bound.path) = own.key)::integer as ahead,
+        count(*) >= ${mostAhead} as is_cut
+      from (${dueAhead("other.id", mostAhead)}) as line
+      join graphile_worker._private_jobs as other on other.id = line.id
+      where pg_catalog.cardinality(bound.path) > 0
+    ) as key_line
     left join graphile_worker._hathi_limit_overrides as whole on whole.limit_id = bound.id and whole.key = '*'
     left join graphile_worker._hathi_limit_overrides as mine on mine.limit_id = bound.id and mine.key = own.key
     left join graphile_worker._hathi_limit_holds as held
@@ -412,7 +440,7 @@ export const findLimitStrangers = statement<
         from graphile_worker._private_jobs as job
         join graphile_worker._private_tasks as task on task.id = job.task_id
         join graphile_worker._hathi_limited_tasks as member on member.task = task.identifier
-        where job.locked_by like 'worker-%'
+        where job.locked_at is not null and job.locked_by like 'worker-%'
       ) as jobs,
       (
         select count(*)::float8

@@ -7,28 +7,9 @@ export const refreshLocks = statement<
 >({
   name: "refresh_locks",
   patienceMs: shortPatienceMs,
+  givesWay: true,
   values: ({ poolId, jobIds, queueIds, clock }) => [poolId, jobIds, queueIds, clock],
-  text: `
-    with mine as (
-      select id
-      from graphile_worker._private_jobs
-      where id = any ($2::bigint[]) and locked_by = $1::text
-      order by id
-      for update skip locked
-    ), jobs as (
-      update graphile_worker._private_jobs
-      set locked_at = coalesce($4::timestamptz, now())
-      where id in (select id from mine)
-    ), my_queues as (
-      select id
-      from graphile_worker._private_job_queues
-      where id = any ($3::integer[]) and locked_by = $1::text
-      order by id
-      for no key update skip locked
-    )
-    update graphile_worker._private_job_queues
-    set locked_at = coalesce($4::timestamptz, now())
-    where id in (select id from my_queues)`,
+  text: "select graphile_worker._hathi_refresh_locks($1::text, $2::bigint[], $3::integer[], $4::timestamptz)",
 });
 
 /** It reads all jobs, so it may take a while; but the end of a worker waits for it. */
@@ -41,29 +22,7 @@ const patienceMs = 60_000;
 export const resetLocks = statement<{ clock: Date | null }, never>({
   name: "reset_locks",
   patienceMs,
+  givesWay: true,
   values: ({ clock }) => [clock],
-  text: `
-    with old_jobs as (
-      select id from graphile_worker._private_jobs
-      where locked_at < coalesce($1::timestamptz, now()) - interval '4 hours'
-      order by id
-      for update skip locked
-    ), old_queues as (
-      select id from graphile_worker._private_job_queues
-      where locked_at < coalesce($1::timestamptz, now()) - interval '4 hours'
-      order by id
-      for no key update skip locked
-    ), jobs as (
-      update graphile_worker._private_jobs as job
-      set locked_at = null, locked_by = null, run_at = greatest(job.run_at, coalesce($1::timestamptz, now()))
-      from old_jobs
-      where job.id = old_jobs.id
-    ), retirements as (
-      delete from graphile_worker._private_job_retirements as retired
-      where not exists (select from graphile_worker._private_jobs as job where job.id = retired.id)
-    )
-    update graphile_worker._private_job_queues as queue
-    set locked_at = null, locked_by = null
-    from old_queues
-    where queue.id = old_queues.id`,
+  text: "select graphile_worker._hathi_reset_locks($1::timestamptz)",
 });

@@ -15,7 +15,7 @@ export interface TaskFigures {
 }
 
 /** Jobs of the tasks that have a limit, or several limits of one name. */
-interface LimitFigures {
+export interface LimitFigures {
   readonly scope: "task" | "shared";
   readonly limit: string;
   readonly waiting: number;
@@ -66,6 +66,15 @@ export const readRollup = statement<ReadRollupParams, RollupRow>({
   text: `
     select data, age_ms, read_in_ms, to_report
     from graphile_worker._hathi_read_rollup($1::text, $2::int, $3::float8, $4::int, $5::int, $6::int)`,
+});
+
+/** The figures as they were collected last. */
+export const peekRollup = statement<Record<string, never>, Pick<RollupRow, "data" | "age_ms">>({
+  name: "peek_rollup",
+  values: () => [],
+  text: `
+    select data, extract(epoch from now() - refreshed_at)::float8 * 1000::float8 as age_ms
+    from graphile_worker._hathi_rollup`,
 });
 
 /** What was counted of one task; bins as in util/log-bins.ts. */

@@ -25,6 +25,7 @@ export interface Release {
 export const completeJobs = statement<{ poolId: string; jobIds: readonly string[] } & Release, UnwrittenRow>({
   name: "complete_jobs",
   patienceMs: shortPatienceMs,
+  givesWay: true,
   // Written out here, since the driver looks at every element of an array by itself.
   values: ({ poolId, jobIds, queueIds, endedIds = [] }) => [poolId, `{${jobIds.join(",")}}`, queueIds, endedIds],
   text: `
@@ -49,6 +50,7 @@ export const failJobs = statement<
 >({
   name: "fail_jobs",
   patienceMs: shortPatienceMs,
+  givesWay: true,
   values: ({ poolId, jobIds, attempts, errors, payloads, queueIds, endedIds = [], isInDoubt }) => [
     poolId,
     jobIds,
@@ -82,6 +84,7 @@ export const returnJobs = statement<
 >({
   name: "return_jobs",
   patienceMs: shortPatienceMs,
+  givesWay: true,
   values: ({ poolId, jobIds, queueIds, endedIds = [], hasStarted, delayMs, reason }) => [
     poolId,
     jobIds,
@@ -147,6 +150,7 @@ export const returnStrays = statement<
 >({
   name: "return_strays",
   patienceMs: shortPatienceMs,
+  givesWay: true,
   values: ({ poolId, heldJobIds, heldQueueIds }) => [poolId, heldJobIds, heldQueueIds],
   text: `
     select lost, held, held_queues

@@ -150,6 +150,7 @@ export interface AdoptedRow extends Omit<Job, "task_identifier"> {
 export const adoptSuspect = statement<AdoptParams, AdoptedRow>({
   name: "adopt_suspect",
   patienceMs: shortPatienceMs,
+  givesWay: true,
   values: ({ poolId, taskIds, forbidden, accepted, clock, workerNames }) => [
     poolId,
     taskIds,

@@ -20,7 +20,7 @@ export interface WatchedJobRow {
   readonly reported_at: Date | null;
 }
 
-/** Where these jobs are; those of which nothing is known are left out. */
+/** Where these jobs are; unknown ones are left out. */
 export const watchJobs = statement<{ ids: readonly string[] }, WatchedJobRow>({
   name: "watch_jobs",
   patienceMs: 60_000,

@@ -43,7 +43,7 @@ export interface FleetOptions {
   readonly slots: () => number;
   /** False where others' scans cannot stand for ours. */
   readonly isOpen: () => boolean;
-  /** Nobody has told of a scan since jobs were added: claim. */
+  /** No process has announced a scan since jobs were added: claim. */
   readonly onFollow: (count: number) => void;
   readonly random?: () => number;
   readonly now?: () => number;

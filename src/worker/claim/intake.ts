@@ -12,7 +12,8 @@ import type { Outage } from "../settle/outage.ts";
 import type { PlaceWatch } from "../settle/place-watch.ts";
 import type { Strays } from "../settle/strays.ts";
 import type { WriteBack } from "../settle/write-back.ts";
-import { Claimer, type Room } from "./claimer.ts";
+import type { Room } from "./claim-request.ts";
+import { Claimer } from "./claimer.ts";
 import { Fleet, readFleetNews } from "./fleet.ts";
 import { deafPollMs, hearJobs } from "./hear-jobs.ts";
 import { KnownTasks } from "./known-tasks.ts";
@@ -47,7 +48,7 @@ export class Intake {
   readonly #reader: PayloadReader;
   readonly #listener: Listener | undefined;
   readonly #stop = new AbortController();
-  readonly #firstLook = deferred();
+  readonly #firstScan = deferred();
   #claiming: Promise<void> = Promise.resolve();
   #firstFlags: Promise<string[] | null> | undefined;
   #isDeaf = false;
@@ -63,13 +64,14 @@ export class Intake {
         this.#claimer.wake();
       },
       isWaiting: (job) => options.dispatcher.unstarted().includes(job),
-      onReturn: (jobs) => options.writeBack.giveBack({ jobs, queueIds: [] }),
+      onReturn: (jobs) => options.writeBack.returnUnstarted({ jobs, queueIds: [] }),
     });
     this.#fleet = this.#makeFleet();
     this.#limits = new LimitedClaims({
       database: options.database,
       declaration: options.limitDeclaration,
       relaxed: options.ownsTransactions,
+      lateness: options.dispatcher.lateness,
       pollInterval: () => this.#pollInterval,
       onLimited: options.onLimited,
     });
@@ -149,7 +151,7 @@ export class Intake {
     this.#fleet.stop();
     this.#options.pauses.stop();
     const jobs = this.#reader.close();
-    this.#options.writeBack.giveBack({ jobs, queueIds: queuesOf(jobs) });
+    this.#options.writeBack.returnUnstarted({ jobs, queueIds: queuesOf(jobs) });
   }
 
   /** Jobs that are ours and whose payload is still being read. */
@@ -224,7 +226,7 @@ export class Intake {
       },
       onPauses: (pauses, askedAt) => this.#options.pauses.learn(pauses, askedAt),
       onClaimed: (jobs, wanted, bytes, unread, starts) => {
-        this.#firstLook.resolve();
+        this.#firstScan.resolve();
         if (starts) this.#options.places.claimed(jobs.length);
         this.#handOn(jobs, wanted, bytes, unread, starts);
       },
@@ -232,7 +234,7 @@ export class Intake {
         if (emit.heard("claim:complete")) emit("claim:complete", { workerPool, jobs, wanted, durationMs });
       },
       onError: (error) => {
-        this.#firstLook.resolve();
+        this.#firstScan.resolve();
         emit("claim:error", { workerPool, error });
         this.#forFreeSlots((worker) => emit("worker:getJob:error", { worker, error }));
       },
@@ -264,7 +266,7 @@ export class Intake {
       ...this.#options,
       ...listenOn,
       // Jobs that are there already need not wait until another connection is made.
-      after: this.#firstLook.promise,
+      after: this.#firstScan.promise,
       onListening: () => {
         this.#claimer.nudge();
         this.#options.pauses.ask();
@@ -305,7 +307,7 @@ export class Intake {
     handOver?.claimed(jobs);
     localQueue?.claimed(jobs, wanted, () => this.#claimer.wake());
     if (dispatcher.returns !== this.#returnsBefore) {
-      writeBack.giveBack({ jobs, queueIds: queuesOf(jobs) });
+      writeBack.returnUnstarted({ jobs, queueIds: queuesOf(jobs) });
       return;
     }
     const isEntering = this.#mayEnter(jobs);
@@ -323,7 +325,7 @@ export class Intake {
   #enter(jobs: readonly Job[], bytes: number): void {
     const { interceptors, localQueue, dispatcher, writeBack } = this.#options;
     if (!this.#mayEnter(jobs)) {
-      writeBack.giveBack({ jobs, queueIds: queuesOf(jobs) });
+      writeBack.returnUnstarted({ jobs, queueIds: queuesOf(jobs) });
       return;
     }
     interceptors?.onClaimed?.(jobs);

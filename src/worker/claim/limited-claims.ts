@@ -13,7 +13,8 @@ import {
 import { backoffMs } from "../../util/backoff.ts";
 import { monotonicMs } from "../../util/timers.ts";
 import type { JobStart } from "../run/timed-starts.ts";
-import type { Claimant, Room } from "./claimer.ts";
+import type { Claimant, Room } from "./claim-request.ts";
+import type { Lateness } from "./lateness.ts";
 
 /** The limits that this process's code defines, for the tasks that it has. */
 export interface LimitDeclaration {
@@ -25,14 +26,13 @@ export interface LimitedClaimsOptions {
   readonly database: Database;
   readonly declaration: () => LimitDeclaration;
   readonly relaxed: boolean;
+  readonly lateness: Lateness;
   readonly pollInterval: () => number;
   /** Tasks of this pool have limits, or other tasks than before. */
   readonly onLimited: () => void;
 }
 
 const contendedBackoff = { minMs: 10, maxMs: 500, factor: 1.5 };
-/** A job must not start before its time, and the answer says by the server's clock when that is; after so many vain tries, a slow network counts. */
-const maxVainStarts = 3;
 
 /**
  * Which of a pool's tasks have limits, when to claim jobs of those, and where their keys were left. The database decides what may start: a pool that
@@ -50,7 +50,6 @@ export class LimitedClaims {
   /** What was expected since the last claim began: its answer may not know of it yet. */
   #expectAt = Infinity;
   #contentions = 0;
-  #vainStarts = 0;
   #hasDeclared = false;
   #hasAnswered = false;
 
@@ -76,10 +75,6 @@ export class LimitedClaims {
   get scanAt(): number {
     if (this.#taskIds.size === 0) return Infinity;
     return this.#isHungry ? 0 : this.#scanAt;
-  }
-
-  get isHungry(): boolean {
-    return this.#taskIds.size > 0 && this.#isHungry;
   }
 
   /** Jobs may have come. */
@@ -118,7 +113,7 @@ export class LimitedClaims {
     this.#hasDeclared = true;
   }
 
-  /** Takes note of which tasks are limited; gives whether one no longer is. The first answer may tell of limits that earlier code has declared and ours no longer does. */
+  /** Remembers the limited tasks; returns whether one no longer is. The first answer may tell of limits that earlier code has declared and ours no longer does. */
   async learn(report: string | null, nameById: ReadonlyMap<number, string>, declaredBy: string): Promise<boolean> {
     const limited: LimitReport = report === null ? {} : JSON.parse(report);
     const ids = Object.keys(limited).map(Number);
@@ -152,10 +147,11 @@ export class LimitedClaims {
 
   /** Gives no row if the database does not know us as alive. */
   async claim(who: Claimant, room: Room, isWatched: boolean): Promise<ClaimLimitedRow | undefined> {
-    const { database, relaxed } = this.#options;
+    const { database, relaxed, lateness } = this.#options;
     this.#isHungry = false;
     this.#expectAt = Infinity;
-    const wanted = Math.max(0, room.idle);
+    // Where jobs are so short that they are claimed ahead, no slot is ever idle, and the next one is free in a moment.
+    const wanted = Math.max(1, room.idle);
     const [row] = await database.run(isWatched ? claimLimitedJobsAlive : claimLimitedJobs, {
       ...who,
       wanted,
@@ -165,6 +161,7 @@ export class LimitedClaims {
       turns: this.#turns,
       nth: this.#nth++,
       relaxed,
+      lates: lateness.byTask,
     });
     return row;
   }
@@ -181,18 +178,18 @@ export class LimitedClaims {
     if (claimed > 0 && claimed >= Math.max(1, room.idle)) this.#isHungry = true;
   }
 
-  /** When the jobs of an answer start, on the monotonic clock: never early, however long the answer was on its way. */
+  /**
+   * When the jobs of an answer start, on the monotonic clock. The answer says it by the server's clock, which the server read at some time between our
+   * question and its answer: a start is neither early nor late, whenever that was.
+   */
   starts({ starts, took_ms: tookMs }: ClaimLimitedRow, askedAt: number): Map<string, JobStart> {
     const startById = new Map<string, JobStart>();
     if (starts === null) return startById;
     const now = monotonicMs();
     const rows: readonly StartRow[] = JSON.parse(starts);
-    for (const [id, afterMs, slackMs] of rows) {
-      const at = now + afterMs - tookMs;
-      const latestAt = askedAt + afterMs + slackMs;
-      this.#vainStarts = latestAt < Math.max(at, now) ? this.#vainStarts + 1 : 0;
-      const isSlow = this.#vainStarts > maxVainStarts;
-      startById.set(id, { at, latestAt: isSlow ? Math.max(at, now) + slackMs / 4 : latestAt });
+    for (const [id, afterMs, slackMs, lateMs] of rows) {
+      const intendedUntil = askedAt + afterMs + slackMs;
+      startById.set(id, { at: now + afterMs - tookMs, intendedUntil, latestAt: intendedUntil + lateMs });
     }
     return startById;
   }

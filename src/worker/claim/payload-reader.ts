@@ -1,7 +1,7 @@
 import { constants } from "node:buffer";
 import { getHeapStatistics } from "node:v8";
 import type { Database } from "../../db/database.ts";
-import { isAway, isRepeatable, isSilence } from "../../db/sqlstate.ts";
+import { isSilence, isTransient } from "../../db/sqlstate.ts";
 import { type PayloadRow, readPayload, readPayloads } from "../../db/statements/claim.ts";
 import { toError } from "../../errors.ts";
 import type { Job } from "../../job.ts";
@@ -156,7 +156,7 @@ export class PayloadReader {
         if (this.#stop.signal.aborted) return;
         // A line so slow brings nothing unless it is asked for alone, with a deadline for its size.
         if (isSilence(error)) params.atMost = 0;
-        if (!isAway(error) && !isRepeatable(error)) return await this.#measureEach(batch, atMost, error);
+        if (!isTransient(error)) return await this.#measureEach(batch, atMost, error);
         outage.trouble(this, error);
         await sleep(backoffMs(backoff, attempt), this.#stop.signal);
       }
@@ -216,7 +216,7 @@ export class PayloadReader {
       else this.#lose(entry);
     } catch (error) {
       if (this.#stop.signal.aborted) return;
-      const mayPass = (isAway(error) || isRepeatable(error)) && !isSilence(error);
+      const mayPass = isTransient(error) && !isSilence(error);
       if (!mayPass || ++entry.breaks >= maxBreaks) {
         const { message } = toError(error);
         this.#fail(entry, new Error(`The payload of ${bytes} bytes could not be read: ${message}`, { cause: error }));

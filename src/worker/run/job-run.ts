@@ -1,5 +1,6 @@
 import type { Job } from "../../job.ts";
 import type { JobCancelledError, TimeoutError } from "../../job-errors.ts";
+import type { Task } from "../../task.ts";
 import type { TaskRunSettings } from "../../task-options.ts";
 import type { Worker } from "../../worker.ts";
 import type { StopSwitch } from "../stop/stop-switch.ts";
@@ -12,6 +13,7 @@ import type { Completion } from "./completions.ts";
  */
 export class JobRun {
   readonly job: Job;
+  readonly task: Task;
   readonly worker: Worker;
   readonly options: TaskRunSettings | undefined;
   /** What stops it together with everything else that runs under the same pool id. */
@@ -38,12 +40,14 @@ export class JobRun {
 
   constructor(
     job: Job,
+    task: Task,
     worker: Worker,
     options: TaskRunSettings | undefined,
     stopSwitch: StopSwitch,
     startedAt: number,
   ) {
     this.job = job;
+    this.task = task;
     this.worker = worker;
     this.options = options;
     this.stopSwitch = stopSwitch;

@@ -1,11 +1,14 @@
 import type { Job } from "../../job.ts";
 import { clearTimeout, monotonicMs, setTimeout } from "../../util/timers.ts";
 import type { Unstarted } from "../claim/buffer.ts";
+import { Lateness } from "../claim/lateness.ts";
 
 /** When a job may start, at the earliest and at the latest, on the monotonic clock. */
 export interface JobStart {
   readonly at: number;
   readonly latestAt: number;
+  /** Later than that is extra time, which was asked for because earlier starts were missed. */
+  readonly intendedUntil: number;
 }
 
 interface Timed {
@@ -15,6 +18,7 @@ interface Timed {
 
 /** Jobs that are claimed and start at a given moment: a rate limit has a token for them then, and no longer. */
 export class TimedStarts {
+  readonly lateness = new Lateness();
   readonly #onTime: () => void;
   #waiting: Timed[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -41,13 +45,18 @@ export class TimedStarts {
   take(): Job | undefined {
     const now = monotonicMs();
     const next = this.#waiting.findIndex(({ start }) => start.at <= now && now <= start.latestAt);
-    return next < 0 ? undefined : this.#waiting.splice(next, 1)[0]!.job;
+    if (next < 0) return undefined;
+    const { job, start } = this.#waiting.splice(next, 1)[0]!;
+    if (now <= start.intendedUntil) this.lateness.keptTime(job.task_id);
+    return job;
   }
 
   /** Those whose time is over. */
   takeMissed(): Unstarted {
     const now = monotonicMs();
-    return this.takeWhere((_, { latestAt }) => latestAt < now);
+    const missed = this.takeWhere((_, { latestAt }) => latestAt < now);
+    for (const taskId of new Set(missed.jobs.map(({ task_id }) => task_id))) this.lateness.missed(taskId);
+    return missed;
   }
 
   takeWhere(isMeant: (job: Job, start: JobStart) => boolean): Unstarted {

@@ -3,7 +3,7 @@ import type { Database } from "../../db/database.ts";
 import { isInDoubt } from "../../db/sqlstate.ts";
 import { ConfigError } from "../../errors.ts";
 import type { AddAnyJobFunction, AddAnyJobsFunction } from "../../job.ts";
-import type { Task, TaskHelpers } from "../../task.ts";
+import type { TaskHelpers } from "../../task.ts";
 import type { Completions, Inside } from "./completions.ts";
 import type { JobRun } from "./job-run.ts";
 import { failed, type RunOutcome } from "./outcome.ts";
@@ -29,11 +29,10 @@ class Undone extends Error {}
  */
 export async function runInTransaction(
   run: JobRun,
-  task: Task,
   helpers: TaskHelpers,
   { database, completions, addersIn, isAlone }: TransactionalOptions,
 ): Promise<RunOutcome> {
-  const { job, options } = run;
+  const { job } = run;
   if (isAlone) {
     const message = `Task '${job.task_identifier}' is transactional, which needs a pool of connections: use run() or runTaskList().`;
     return failed(job, new ConfigError(message));
@@ -42,7 +41,7 @@ export async function runInTransaction(
   const work = async (inside: Database, client: PoolClient): Promise<void> => {
     await completions.bound(run, inside);
     Object.assign(helpers, addersIn(inside), { tx: client });
-    outcome = await runTask(job, task, helpers, options?.keepResult);
+    outcome = await runTask(run, helpers);
     if (outcome.kind !== "succeeded" || run.isAbandoned) throw new Undone();
     await completions.complete(run, inside, outcome.result ?? null);
   };

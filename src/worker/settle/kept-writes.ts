@@ -10,6 +10,7 @@ import {
 import type { Release, UnwrittenRow } from "../../db/statements/settle.ts";
 import { printError } from "../../error-print.ts";
 import type { KeepRule, KeepRules } from "../../kept-history.ts";
+import { stackFrames } from "../../stack-frames.ts";
 import type { Outcome } from "../run/outcome.ts";
 import type { EndedJob } from "./ended-job.ts";
 
@@ -31,10 +32,12 @@ export class KeptWrites {
     const rules = this.#rulesFor(ended);
     if (!rules) return undefined;
     const sorted = ended.toSorted((a, b) => Number(a.jobId) - Number(b.jobId));
+    const areFirst = sorted.every(({ outcome }) => outcome.job.attempts === 1);
     const hasResults = sorted.some(({ outcome }) => outcome.result !== undefined);
     return this.#database.run(completeJobsKept, {
       poolId: ended[0]!.poolId,
       jobIds: sorted.map(({ jobId }) => jobId),
+      attempts: areFirst ? null : sorted.map(({ outcome }) => outcome.job.attempts),
       runs: sorted.map(({ durationMs }) => Math.round(durationMs)),
       results: hasResults ? sorted.map(({ outcome }) => outcome.result ?? null) : null,
       kept: this.#describe(rules, "completedDays"),
@@ -104,5 +107,6 @@ function toEnd({ outcome, durationMs }: EndedJob<Unsuccessful>): KeptEnd {
     payload: null,
     runMs: Math.round(durationMs),
     ...printError(job.task_identifier, error),
+    stack: stackFrames(error),
   };
 }

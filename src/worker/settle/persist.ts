@@ -1,11 +1,11 @@
-import { isAway, isInDoubt, isRepeatable } from "../../db/sqlstate.ts";
+import { isInDoubt, isRepeatable, isTransient } from "../../db/sqlstate.ts";
 import { backoffMs } from "../../util/backoff.ts";
 import { sleep } from "../../util/sleep.ts";
 import type { Outage } from "./outage.ts";
 
 const repeatBackoff = { minMs: 10, maxMs: 1_000, factor: 1.5 };
 /** Short, so that the outcomes of jobs are written soon after an outage, and before others may take the jobs. */
-const awayBackoff = { minMs: 100, maxMs: 1_000, factor: 1.5 };
+const unreachableBackoff = { minMs: 100, maxMs: 1_000, factor: 1.5 };
 /** A refusal may be a passing state of affairs (a migration, a lock, a role); after this many it is not. */
 const maxRefusals = 12;
 
@@ -30,13 +30,12 @@ export async function persist<T>(
     } catch (error) {
       mayBeDone ||= isInDoubt(error);
       outage.suspect(error);
-      const willPass = isRepeatable(error) || isAway(error);
-      if (signal.aborted || (!willPass && ++refusals >= maxRefusals)) {
+      if (signal.aborted || (!isTransient(error) && ++refusals >= maxRefusals)) {
         outage.leave(part);
         throw error;
       }
       if (!isRepeatable(error)) outage.trouble(part, error);
-      await sleep(backoffMs(isRepeatable(error) ? repeatBackoff : awayBackoff, attempt), signal);
+      await sleep(backoffMs(isRepeatable(error) ? repeatBackoff : unreachableBackoff, attempt), signal);
     }
   }
 }

@@ -46,7 +46,7 @@ export class Returns {
   }
 
   /** Returns jobs that were claimed and not started; to run after a rest, if one is given. */
-  giveBack({ jobs, queueIds }: Unstarted, delayMs: number | null): void {
+  returnUnstarted({ jobs, queueIds }: Unstarted, delayMs: number | null): void {
     if (jobs.length === 0) return;
     const { writes, onReturned } = this.#options;
     for (const job of jobs) this.#beingReturned.add(job);
@@ -63,7 +63,7 @@ export class Returns {
   }
 
   /** Returns jobs that were cut off while they ran; gives the ids of those that were no longer ours, or could not be written. */
-  giveBackStarted({ jobs, queueIds }: Unstarted, delayMs: number, reason: string): Promise<Set<string>> {
+  returnStarted({ jobs, queueIds }: Unstarted, delayMs: number, reason: string): Promise<Set<string>> {
     const returning = this.#return(jobs, queueIds, { hasStarted: true, delayMs, reason }, () => undefined);
     return this.#options.writes.unlessGivenUp(returning, () => new Set(jobs.map(({ id }) => id)));
   }

@@ -90,8 +90,8 @@ export class WriteBack {
   }
 
   /** Returns jobs that were claimed and not started; to run after a rest, if one is given. */
-  giveBack(unstarted: Unstarted, delayMs: number | null = null): void {
-    this.#returns.giveBack(unstarted, delayMs);
+  returnUnstarted(unstarted: Unstarted, delayMs: number | null = null): void {
+    this.#returns.returnUnstarted(unstarted, delayMs);
   }
 
   /** Releases a queue whose job was settled before it had returned. */
@@ -100,8 +100,8 @@ export class WriteBack {
   }
 
   /** Returns jobs that were cut off while they ran; gives the ids of those that were no longer ours, or could not be written. */
-  giveBackStarted(started: Unstarted, delayMs: number, reason: string): Promise<Set<string>> {
-    return this.#returns.giveBackStarted(started, delayMs, reason);
+  returnStarted(started: Unstarted, delayMs: number, reason: string): Promise<Set<string>> {
+    return this.#returns.returnStarted(started, delayMs, reason);
   }
 
   /** Changes when a job that was returned runs again. */

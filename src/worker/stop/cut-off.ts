@@ -24,7 +24,7 @@ export function cutOff(flow: Flow, error: ShutdownError, onFailed: (job: Job) =>
   overruns.abandon();
   localQueue?.release();
   const jobs = dispatcher.running();
-  writeBack.giveBack(dispatcher.close());
+  writeBack.returnUnstarted(dispatcher.close());
   for (const job of jobs) {
     void dispatcher.fail(job, error).then((isLost) => {
       if (!isLost) onFailed(job);

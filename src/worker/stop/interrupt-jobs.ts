@@ -16,7 +16,7 @@ export interface InterruptOptions {
   /** Gives the queue that is to be released with the job, if any. */
   readonly abandon: (job: Job) => number | null;
   /** Gives the ids of jobs that were no longer ours. */
-  readonly giveBack: (jobs: readonly Job[], queueIds: number[], atLeastMs: number) => Promise<Set<string>>;
+  readonly returnJobs: (jobs: readonly Job[], queueIds: number[], atLeastMs: number) => Promise<Set<string>>;
   readonly move: (job: Job, to: { readonly runAt: Date; readonly attempts?: number }) => Promise<void>;
   /** Resolves to whether the job was no longer ours. */
   readonly fail: (running: RunningJob) => Promise<boolean>;
@@ -46,19 +46,19 @@ export async function interruptJobs(running: readonly RunningJob[], options: Int
     ...failed.map(async (each) => {
       if (!(await options.fail(each))) onInterrupted(each);
     }),
-    giveBackAll(returned, 0, options),
-    giveBackAll(moved, moveMs, options),
+    returnAll(returned, 0, options),
+    returnAll(moved, moveMs, options),
   ]);
 }
 
-async function giveBackAll(
+async function returnAll(
   returned: readonly (RunningJob & { decision: string | { runAt: Date }; queueId: number | null })[],
   atLeastMs: number,
-  { giveBack, move, onInterrupted }: InterruptOptions,
+  { returnJobs, move, onInterrupted }: InterruptOptions,
 ): Promise<void> {
   if (returned.length === 0) return;
   const queueIds = returned.map(({ queueId }) => queueId).filter((id) => id !== null);
-  const lost = await giveBack(
+  const lost = await returnJobs(
     returned.map(({ job }) => job),
     queueIds,
     atLeastMs,

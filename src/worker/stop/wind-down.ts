@@ -16,7 +16,7 @@ const overtimeMs = 5_000;
 
 /**
  * The flow cut off at the left and drained to the right: resolves when all is written and nothing is held any more. A database
- * that stays away must not keep a process that is to end, so after a while it rejects instead.
+ * that stays unreachable must not keep a process that is to end, so after a while it rejects instead.
  */
 export async function windDown(flow: Flow, options: PoolOptions): Promise<void> {
   const { shutdownGracePeriod } = options.settings;
@@ -45,7 +45,7 @@ async function drain(flow: Flow, options: PoolOptions, onNothingRuns: () => void
   keeper.stopSweeping();
   await intake.ended();
   localQueue?.release();
-  writeBack.giveBack(dispatcher.close());
+  writeBack.returnUnstarted(dispatcher.close());
   const slotsEnded = waitForSlots(flow, options).then(onNothingRuns);
   await Promise.all([writeBack.returned(), slotsEnded, intake.stopListening()]);
   await Promise.all([writeBack.settled(), keeper.stop(), cancels?.stop()]);
@@ -82,9 +82,9 @@ async function interrupt(flow: Flow, { emit, settings, interceptors }: PoolOptio
     isRunning: (job) => dispatcher.running().includes(job),
     abort: () => identity.stopSwitch.abort(new ShutdownAbortError(timeIsOver)),
     abandon: (job) => dispatcher.abandon(job),
-    giveBack: (jobs, queueIds, atLeastMs) => {
+    returnJobs: (jobs, queueIds, atLeastMs) => {
       const delayMs = Math.max(atLeastMs, settings.interruptedJobRetryDelay);
-      return writeBack.giveBackStarted({ jobs, queueIds }, delayMs, interruptedMessage);
+      return writeBack.returnStarted({ jobs, queueIds }, delayMs, interruptedMessage);
     },
     move: (job, to) => writeBack.move(job, to),
     fail: ({ job }) => dispatcher.fail(job, new ShutdownError(interruptedMessage)),

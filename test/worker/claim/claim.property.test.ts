@@ -5,6 +5,7 @@ import { beforeAll, expect, test } from "vitest";
 import { type Database, poolDatabase } from "../../../src/db/database.ts";
 import { type ClaimedRow, type ClaimResultRow, claimJobs, type Mark } from "../../../src/db/statements/claim.ts";
 import { freshDatabase, type TestDatabase } from "../../support/database.ts";
+import { times } from "../../support/times.ts";
 import { expectClaim, fillTable, holdRows, type Request, type Table, type TableJob } from "./claim-oracle.ts";
 
 /*
@@ -161,21 +162,21 @@ function tableFrom(given: Table, starts: readonly Start[]): Table {
 test("a claim gives what the oracle gives, past rows and queues that others hold", async () => {
   await fc.assert(
     fc.asyncProperty(table(60, inOrder), request, (given, asked) => checkOneClaim(given, asked)),
-    { numRuns: 150 },
+    { numRuns: times(60) },
   );
 }, 240_000);
 
 test("a claim from a table of hundreds of jobs gives what the oracle gives", async () => {
   await fc.assert(
     fc.asyncProperty(table(700, inOrder), request, (given, asked) => checkOneClaim(given, asked)),
-    { numRuns: 60 },
+    { numRuns: times(20) },
   );
 }, 240_000);
 
 test("a claim behind thousands of jobs that cannot run gives what the oracle gives", async () => {
   await fc.assert(
     fc.asyncProperty(table(40, offOrder), request, (given, asked) => checkOneClaim(given, asked)),
-    { numRuns: 40 },
+    { numRuns: times(15) },
   );
 }, 240_000);
 
@@ -183,8 +184,8 @@ const start = fc.record({ priority: fc.integer({ min: -1, max: 1 }), runIn: fc.c
 const starts = fc.uniqueArray(start, { minLength: 1, maxLength: 3, selector: ({ priority }) => priority });
 
 test("a claim that starts at marks gives what lies behind them, in order, and of queues what it always gives", async () => {
-  await fc.assert(fc.asyncProperty(table(60, inOrder), request, starts, checkOneClaim), { numRuns: 120 });
-  await fc.assert(fc.asyncProperty(table(40, offOrder), request, starts, checkOneClaim), { numRuns: 15 });
+  await fc.assert(fc.asyncProperty(table(60, inOrder), request, starts, checkOneClaim), { numRuns: times(45) });
+  await fc.assert(fc.asyncProperty(table(40, offOrder), request, starts, checkOneClaim), { numRuns: times(8) });
 }, 240_000);
 
 /** Two claims at the same time, and what is left when both are through, which nobody else holds. */
@@ -216,7 +217,7 @@ async function checkTwoClaims(given: Table, one: Request, other: Request): Promi
 }
 
 test("two claimers at once share the jobs: none is given twice, no queue to both, and nothing is left behind unknown", async () => {
-  await fc.assert(fc.asyncProperty(table(80, inOrder), request, request, checkTwoClaims), { numRuns: 120 });
-  await fc.assert(fc.asyncProperty(table(400, inOrder), request, request, checkTwoClaims), { numRuns: 20 });
-  await fc.assert(fc.asyncProperty(table(60, offOrder), request, request, checkTwoClaims), { numRuns: 20 });
+  await fc.assert(fc.asyncProperty(table(80, inOrder), request, request, checkTwoClaims), { numRuns: times(45) });
+  await fc.assert(fc.asyncProperty(table(400, inOrder), request, request, checkTwoClaims), { numRuns: times(8) });
+  await fc.assert(fc.asyncProperty(table(60, offOrder), request, request, checkTwoClaims), { numRuns: times(8) });
 }, 240_000);

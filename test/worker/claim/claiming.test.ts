@@ -71,7 +71,7 @@ test.each([
   ["compute", keepEventLoop],
   ["wait for something outside", sleepInPlace],
 ])(
-  "a run until empty comes to what it has given back because tasks %s, though nobody tells it",
+  "a run until empty comes to what it has returned because tasks %s, though no notification tells it",
   async (_what, keep) => {
     const db = await freshDatabase();
     await db.query("select graphile_worker.add_job('t', json_build_object('n', n)) from generate_series(1, 600) as n");
@@ -263,7 +263,7 @@ test("slow jobs are not claimed ahead: what one pool cannot start, another one r
   await other.begun(1);
 });
 
-test("buffered jobs that stand still are given back with their attempt restored", async () => {
+test("buffered jobs that stand still are returned with their attempt restored", async () => {
   const db = await freshDatabase();
   const held = heldTask();
   const one = startPool(db, { quick: () => undefined, slow: held.task }, { concurrency: 2 });

@@ -70,7 +70,7 @@ test("payloads of every size arrive on a single client", async () => {
   expect(arrived.map(sizeOf).sort()).toEqual(payloads.map(sizeOf).sort());
 });
 
-test("jobs whose large payload cannot be read because the connection breaks are given back and run", async () => {
+test("jobs whose large payload cannot be read because the connection breaks are returned and run", async () => {
   const db = await freshDatabase();
   await addAll(db, "q");
   const pgPool = testPool(db.url, 4);

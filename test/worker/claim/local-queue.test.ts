@@ -40,7 +40,7 @@ test("its modes are said as the original says them", async () => {
   ]);
 });
 
-test("jobs that waited for longer than ttl are given back, though others move on", async () => {
+test("jobs that waited for longer than ttl are returned, though others move on", async () => {
   const db = await freshDatabase();
   const held = heldTask();
   await db.query("select graphile_worker.add_job('t') from generate_series(1, 6)");

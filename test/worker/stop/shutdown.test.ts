@@ -51,7 +51,7 @@ test("a runner ends with its block when it is declared with `await using`", asyn
   await runner[Symbol.asyncDispose]();
 });
 
-test("jobs that were claimed ahead are given back with their attempts restored", async () => {
+test("jobs that were claimed ahead are returned with their attempts restored", async () => {
   const db = await freshDatabase();
   const held = heldTask();
   const { pool } = startPool(
@@ -76,7 +76,7 @@ test("jobs that were claimed ahead are given back with their attempts restored",
   expect(await db.query("select from graphile_worker._private_job_queues where locked_at is not null")).toEqual([]);
 });
 
-test("a claim that comes back after the stop began is given back", async () => {
+test("a claim that comes back after the stop began is returned", async () => {
   const db = await freshDatabase();
   const { pool } = startPool(db, { t: () => undefined }, { concurrency: 5 });
   for (let n = 0; n < 10; n++) await db.query("select graphile_worker.add_job('t') from generate_series(1, 20)");
@@ -98,7 +98,7 @@ test("by default a graceful stop waits as long as the job takes, abort signal or
   expect(await db.jobs()).toEqual([]);
 });
 
-test("with shutdownGracePeriod a job still running is given back, not failed: attempt restored, run_at moved", async () => {
+test("with shutdownGracePeriod a job still running is returned, not failed: attempt restored, run_at moved", async () => {
   const db = await freshDatabase();
   const held = heldTask();
   const { runner, of } = await startWorker(
