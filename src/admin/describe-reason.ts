@@ -86,13 +86,17 @@ export function describeReason(id: string, reason: Reason, now: Date): string {
   }
 }
 
+/** `isCut`: more may be ahead than were counted. */
+function describeLine(ahead: number, isCut: boolean): string {
+  if (ahead === 0) return isCut ? "Jobs of other keys come before it" : "It is next in line";
+  if (ahead > 10_000) return "More than 10,000 due jobs of this limit are ahead of it";
+  return `${isCut ? "At least " : ""}${count(ahead, "due job")} of this limit ${ahead === 1 ? "is" : "are"} ahead of it`;
+}
+
 function describeLimit(reason: Extract<Reason, { kind: "limited" }>, now: Date): string {
-  const { limit, key, places, periodMs, taken, holders, ahead, releaseAt } = reason;
+  const { limit, key, places, periodMs, taken, holders, ahead, isCut, releaseAt } = reason;
   const name = `the limit '${limit}'${key === null ? "" : ` of key '${key}'`}`;
-  const line =
-    ahead === 0
-      ? "It is next in line"
-      : `${ahead > 10_000 ? "More than 10,000 due jobs" : count(ahead, "due job")} of this limit ${ahead === 1 ? "is" : "are"} ahead of it`;
+  const line = describeLine(ahead, isCut);
   const release = releaseAt
     ? ` at ${releaseAt.toISOString()}, in ${formatSpan(releaseAt.getTime() - now.getTime())}`
     : " soon";

@@ -3,9 +3,9 @@ import { type KnownCrontab, readKnownCrontabs } from "../db/statements/cron.ts";
 import type { JobId } from "../job-checks.ts";
 import type { TaskList } from "../task.ts";
 import { type CheckPayloadsOptions, checkPayloads, type PayloadReport } from "./check-payloads.ts";
-import { type CheckUp, examineHealth } from "./doctor.ts";
+import { type CheckUp, type ExamineHealthOptions, examineHealth } from "./doctor.ts";
 import { explainJob, type JobExplanation } from "./explain-job.ts";
-import { getJobFigures, type JobFigures } from "./job-figures.ts";
+import { getJobFigures, type JobFigures, type JobFiguresOptions } from "./job-figures.ts";
 import type { JobFilter } from "./job-filter.ts";
 import { getJobStats, type JobStats, type JobStatsOptions } from "./job-stats.ts";
 import { getJobTimes, type JobTimesOptions, type TaskTimes } from "./job-times.ts";
@@ -39,7 +39,7 @@ export interface JobInspector {
   /** Returns how many jobs ended, failed, and how long they waited and ran, over time, as workers with the option `metrics` have recorded it. */
   getJobTrends(options?: JobTrendsOptions): Promise<JobTrends>;
   /** Returns figures by task at a cost that is bounded however many jobs there are. All processes share them; they are some seconds old. */
-  getJobFigures(): Promise<JobFigures>;
+  getJobFigures(options?: JobFiguresOptions): Promise<JobFigures>;
   /** Lists named queues that are held or have waiting jobs, the fullest first. */
   listQueues(options?: ListQueuesOptions): Promise<QueueStatus[]>;
   /** Lists all workers that send heartbeats or hold a lock. */
@@ -47,7 +47,7 @@ export interface JobInspector {
   /** Lists the recurring jobs that were ever scheduled in this schema, and when each last ran. */
   listCrontabs(): Promise<KnownCrontab[]>;
   /** Checks the database for problems, as `hathi doctor` does. */
-  examineHealth(): Promise<CheckUp[]>;
+  examineHealth(options?: ExamineHealthOptions): Promise<CheckUp[]>;
   /** Checks the payloads of jobs that may still run against their task definitions, as `hathi check` does. */
   checkPayloads(tasks: TaskList, options?: CheckPayloadsOptions): Promise<PayloadReport>;
 }
@@ -62,11 +62,11 @@ export function makeJobInspector(database: Database, silenceMs?: number): JobIns
     getJobStats: (options) => getJobStats(database, options),
     getJobTimes: (options) => getJobTimes(database, options),
     getJobTrends: (options) => getJobTrends(database, options),
-    getJobFigures: () => getJobFigures(database),
+    getJobFigures: (options) => getJobFigures(database, options),
     listQueues: (options) => listQueues(database, options),
     listWorkers: (options) => listWorkers(database, silenceMs, options),
     listCrontabs: () => database.run(readKnownCrontabs, undefined),
-    examineHealth: () => examineHealth(database),
+    examineHealth: (options) => examineHealth(database, options),
     checkPayloads: (tasks, options) => checkPayloads(database, tasks, options),
   };
 }

@@ -54,6 +54,8 @@ export type Reason =
       readonly by: "concurrency" | "rate" | "hold";
       /** The value in its payload that the limit goes by; null for a limit on everything. */
       readonly key: string | null;
+      /** Where that value is in the payload; empty for a limit on everything. */
+      readonly path: readonly string[];
       /** How many jobs may run, or start in a period. */
       readonly places: number | null;
       readonly periodMs: number | null;
@@ -62,6 +64,8 @@ export type Reason =
       readonly holders: readonly { readonly id: string; readonly task: string; readonly by: string | null }[];
       /** Due jobs of the same limit that come first; counting stops at 10,001. */
       readonly ahead: number;
+      /** There may be more of them than were counted. */
+      readonly isCut: boolean;
       /** When the next token is due, or the hold ends. */
       readonly releaseAt: Date | null;
       readonly reason: string | null;

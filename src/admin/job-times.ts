@@ -38,7 +38,7 @@ export async function getJobTimes(db: Database, { sinceMs = 3_600_000 }: JobTime
   });
 }
 
-function percentiles(bins: readonly number[]): Percentiles {
+export function percentiles(bins: readonly number[]): Percentiles {
   const of = (share: number): number | null => quantileMs(bins, share) ?? null;
   return { p50: of(0.5), p95: of(0.95), p99: of(0.99) };
 }

@@ -1,8 +1,7 @@
 import type { Database } from "../db/database.ts";
 import { readAttemptsByTask, readTimesByStep } from "../db/statements/metrics.ts";
 import { JobSpecError } from "../errors.ts";
-import { quantileMs } from "../util/log-bins.ts";
-import type { Percentiles } from "./job-times.ts";
+import { type Percentiles, percentiles } from "./job-times.ts";
 
 export interface JobTrendsOptions {
   /** How far to look back, in milliseconds; an hour if left out. */
@@ -54,9 +53,4 @@ export async function getJobTrends(
     })),
     tasks: await db.run(readAttemptsByTask, params),
   };
-}
-
-function percentiles(bins: readonly number[]): Percentiles {
-  const of = (share: number): number | null => quantileMs(bins, share) ?? null;
-  return { p50: of(0.5), p95: of(0.95), p99: of(0.99) };
 }

@@ -10,8 +10,19 @@ export async function findLimitReasons(db: Database, id: string): Promise<Reason
 }
 
 function toReasons(row: JobLimitRow): Reason[] {
-  const { name: limit, key, places, period_ms: periodMs, taken, ahead } = row;
-  const facts = { kind: "limited", limit, key, places, periodMs, taken, ahead, holders: row.holders ?? [] } as const;
+  const { name: limit, key, path, places, period_ms: periodMs, taken, ahead, is_cut: isCut } = row;
+  const facts = {
+    kind: "limited",
+    limit,
+    key,
+    path,
+    places,
+    periodMs,
+    taken,
+    ahead,
+    isCut,
+    holders: row.holders ?? [],
+  } as const;
   const reasons: Reason[] = [];
   if (row.held_until) reasons.push({ ...facts, by: "hold", releaseAt: row.held_until, reason: row.hold_reason });
   if (row.kind === "concurrency" && taken !== null && places !== null && taken >= places) {

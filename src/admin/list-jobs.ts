@@ -1,22 +1,21 @@
 import type { Database } from "../db/database.ts";
-import type { Statement } from "../db/statement.ts";
 import {
   countJobs as countJobsStatement,
   type JobFilterParams,
   type ListedJobRow,
   listJobIds,
+  listJobIdsAmong,
+  listJobsAmong,
   listJobs as listJobsStatement,
   type ShownJobRow,
-  type StretchRow,
   showJob,
-  stretchDown,
-  stretchUp,
 } from "../db/statements/inspect.ts";
 import { JobSpecError } from "../errors.ts";
 import { checkInteger, checkJobId, type JobId } from "../job-checks.ts";
 import { findPause, type Pause } from "../pause.ts";
 import { type ReportedProgress, toReported } from "../progress.ts";
 import { checkState, type JobFilter, type JobState } from "./job-filter.ts";
+import { type Look, planLook } from "./look.ts";
 import { readPauses } from "./read-pauses.ts";
 
 interface MaybePaused {
@@ -69,39 +68,34 @@ export async function listJobs(
   const size = checkInteger("limit", limit, 1, 1000);
   const params = paramsOf(filter);
   const upTo = least(params.upTo, after === undefined || after === null ? null : BigInt(checkJobId(after)) - 1n);
-  const stretch = lookAt === undefined ? undefined : await stretchOf(db, stretchDown, { upTo }, lookAt);
-  const from = stretch?.end ?? params.from;
-  const rows = await db.run(listJobsStatement[stateOf(filter)], { ...params, upTo, from, limit: size + 1 });
+  const look = lookAt === undefined ? everything : await planLook(db, filter, { up: null, down: upTo }, lookAt);
+  const page = { ...params, upTo, from: look.end ?? params.from, limit: size + 1 };
+  const rows = look.among
+    ? await db.run(listJobsAmong[stateOf(filter)], { ...page, ids: look.among })
+    : await db.run(listJobsStatement[stateOf(filter)], page);
   const pauses = await readPauses(db);
   const jobs = rows.slice(0, size).map((row) => toListed(row, pauses));
-  return { jobs, next: rows.length > size ? jobs.at(-1)!.id : (stretch?.end ?? null) };
+  return { jobs, next: rows.length > size ? jobs.at(-1)!.id : look.end };
 }
+
+const everything: Look = { end: null, among: null };
 
 /** Looks at a bounded number of jobs from the oldest on, and says which of them match. */
 export async function scanJobs(
-  db: Pick<Database, "run">,
+  db: Database,
   filter: JobFilter,
   { after, lookAt = 10_000 }: ScanOptions = {},
 ): Promise<JobScan> {
   const params = paramsOf(filter);
-  const from = after === undefined || after === null ? null : String(BigInt(checkJobId(after)) + 1n);
-  const stretch = await stretchOf(db, stretchUp, { from }, lookAt);
-  const upTo = least(params.upTo, stretch?.end ? BigInt(stretch.end) : null);
-  const rows = await db.run(listJobIds[stateOf(filter)], { ...params, from, upTo, limit: lookAt });
-  const isOver = !stretch?.end || (params.upTo !== null && BigInt(stretch.end) >= BigInt(params.upTo));
-  return { ids: rows.map(({ id }) => id), next: isOver ? null : stretch.end };
-}
-
-/** Undefined if it reaches the end of the table. */
-async function stretchOf<Params extends object>(
-  db: Pick<Database, "run">,
-  statement: Statement<Params & { limit: number }, StretchRow>,
-  params: Params,
-  lookAt: number,
-): Promise<StretchRow | undefined> {
-  const limit = checkInteger("lookAt", lookAt, 1, 1_000_000);
-  const [stretch] = await db.run(statement, { ...params, limit });
-  return stretch && stretch.jobs >= limit ? stretch : undefined;
+  const from = after === undefined || after === null ? "0" : String(BigInt(checkJobId(after)) + 1n);
+  const { end, among } = await planLook(db, filter, { up: from, down: null }, lookAt);
+  const upTo = least(params.upTo, end === null ? null : BigInt(end));
+  const page = { ...params, from, upTo, limit: lookAt };
+  const rows = among
+    ? await db.run(listJobIdsAmong[stateOf(filter)], { ...page, ids: among, limit: among.length })
+    : await db.run(listJobIds[stateOf(filter)], page);
+  const isOver = end === null || (params.upTo !== null && BigInt(end) >= BigInt(params.upTo));
+  return { ids: rows.map(({ id }) => id), next: isOver ? null : end };
 }
 
 function least(a: string | null, b: bigint | null): string | null {

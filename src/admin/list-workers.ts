@@ -1,3 +1,4 @@
+import { recoveryDefaults } from "../config/recovery-options.ts";
 import type { Database } from "../db/database.ts";
 import { listOverruns } from "../db/statements/control.ts";
 import {
@@ -29,9 +30,6 @@ export interface WorkerStatus {
   readonly pause: Pause | null;
 }
 
-/** A worker without a heartbeat for this long counts as dead, unless another `sweepThreshold` is configured. */
-const defaultSilenceMs = 5 * 60_000;
-
 export interface KnownWorker extends RegisteredWorkerRow {
   /** It sent no heartbeat for too long. */
   readonly isSilent: boolean;
@@ -45,7 +43,7 @@ export interface ListWorkersOptions {
 /** All workers that send heartbeats or hold a lock. */
 export async function listWorkers(
   db: Database,
-  silenceMs = defaultSilenceMs,
+  silenceMs = recoveryDefaults.sweepThreshold,
   { countLocks = true }: ListWorkersOptions = {},
 ): Promise<WorkerStatus[]> {
   const registered = (await findRegisteredWorkers(db, silenceMs)) ?? [];
@@ -95,7 +93,7 @@ export async function listWorkers(
 /** Workers that send heartbeats; undefined in a schema without crash recovery. */
 export async function findRegisteredWorkers(
   db: Database,
-  silenceMs = defaultSilenceMs,
+  silenceMs = recoveryDefaults.sweepThreshold,
 ): Promise<KnownWorker[] | undefined> {
   const [table] = await db.run(hasWorkersTable, { schema: db.schema });
   if (!table?.has) return undefined;

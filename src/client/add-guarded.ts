@@ -3,7 +3,7 @@ import { addGuardedJobs, type GuardedJob } from "../db/statements/guards.ts";
 import type { SkippedBy } from "../guards.ts";
 import type { Job, JobKeyMode } from "../job.ts";
 
-/** Adds jobs of which some have a guard, in one statement: all of them, or none. */
+/** Adds jobs, some with a guard, in one statement: all of them, or none. */
 export async function writeGuardedJobs(
   database: Pick<Database, "run">,
   jobs: readonly GuardedJob[],

@@ -1,5 +1,5 @@
 import type { Database } from "../db/database.ts";
-import { isAway } from "../db/sqlstate.ts";
+import { isUnreachable } from "../db/sqlstate.ts";
 import { addJob, type NewJob, replaceJob } from "../db/statements/add.ts";
 import type { AddJobFunction, DbJob, Job } from "../job.ts";
 import { Coalescer } from "../util/coalescer.ts";
@@ -50,7 +50,7 @@ function shareWrites(database: Pick<Database, "run">, single: Write): Coalescer<
       return await writeJobs(database, jobs, "replace");
     } catch (error) {
       // If the connection broke, it is unknown whether the jobs were added; adding them again could double them.
-      if (isAway(error)) throw error;
+      if (isUnreachable(error)) throw error;
       return jobs.map(single);
     }
   }, maxShared);

@@ -137,6 +137,13 @@ export function givenOf<T extends object>(values: T): { [Key in keyof T]?: NonNu
   return Object.fromEntries(given) as { [Key in keyof T]?: NonNullable<T[Key]> };
 }
 
+/** What other libraries call it, though it is spelt nothing like ours. */
+const usualWords: Readonly<Record<string, string>> = {
+  tasks: "taskList",
+  url: "connectionString",
+  databaseUrl: "connectionString",
+};
+
 /** One sentence for each key that no option has, inside groups too. With `onlyNearMisses`, other keys may belong to a plugin. */
 export function findUnknownKeys(
   table: OptionTable,
@@ -152,7 +159,8 @@ export function findUnknownKeys(
   return Object.entries(given).flatMap(([name, value]) => {
     const row = table[name];
     if (row === undefined) {
-      const meant = nameByWord.get(nearest(name, nameByWord.keys()) ?? "");
+      const usual = Object.hasOwn(usualWords, name) ? usualWords[name]! : "";
+      const meant = nameByWord.get(usual) ?? nameByWord.get(nearest(name, nameByWord.keys()) ?? "");
       if (onlyNearMisses && meant === undefined) return [];
       const question = meant === undefined ? "" : ` Did you mean '${meant}'?`;
       return [`Unknown option '${prefix}${name}'${where} is ignored.${question}`];

@@ -105,6 +105,8 @@ export const extraTable = {
   redact: option(texts, { default: [] }),
   /** Functions to call along a job's way: by name, as a registry (`makeHooks`), as plugins, or an array of these. */
   hooks: option(anObject<HooksInput>("HooksInput")),
+  /** The version of your app, so that the dashboard tells its deploys apart; what npm says (`npm_package_version`), if left out. */
+  appVersion: option(aText),
   /** Measures the worker: what `makeMetrics` of `hathi/metrics` gives. */
   metrics: option(anObject<Meter>("Metrics")),
 };

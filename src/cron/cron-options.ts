@@ -72,13 +72,12 @@ function checkOption(
   value: string,
   given: Partial<Record<string, string>>,
   source: string,
-): { expected: string; message: string } | undefined {
+): { expected: string; message: string; more?: string } | undefined {
   if (!Object.hasOwn(rules, name)) {
     const quoted = names.map((known) => `'${known}'`);
-    const message =
-      `Options on ${source} contains unsupported key '${name}'; supported keys are: ${quoted.slice(0, 7).join(", ")}. ` +
-      `Beyond these: ${quoted.slice(7).join(", ")}.`;
-    return { expected: `one of ${quoted.join(", ")}`, message };
+    const message = `Options on ${source} contains unsupported key '${name}'; supported keys are: ${quoted.slice(0, 7).join(", ")}.`;
+    const more = ` Beyond these: ${quoted.slice(7).join(", ")}.`;
+    return { expected: `one of ${quoted.join(", ")}`, message, more };
   }
   const invalid = `Options on ${source} contains invalid value for '${name}'`;
   if (given[name] !== undefined) {
@@ -86,8 +85,8 @@ function checkOption(
   }
   const rule: OptionRule = rules[name as OptionName];
   if (rule.accepts(value)) return undefined;
-  const message = `${invalid}, value '${value}' is not compatible with this option. Expected ${rule.expected}.`;
-  return { expected: rule.expected, message };
+  const message = `${invalid}, value '${value}' is not compatible with this option.`;
+  return { expected: rule.expected, message, more: ` Expected ${rule.expected}.` };
 }
 
 function toLineOptions(given: Partial<Record<OptionName, string>>): LineOptions {

@@ -8,17 +8,22 @@ export interface CrontabProblem {
   /** The text that is wrong. */
   readonly text: string;
   readonly expected: string;
-  /** The whole fault in one sentence or two, without its place. */
+  /** The fault in one sentence, without its place. */
   readonly message: string;
+  /** What one may want to know beyond it. */
+  readonly more?: string;
 }
 
-/** A crontab or cron item that cannot be understood; carries every fault found, not only the first. */
+/**
+ * A crontab or cron item that cannot be understood; carries every fault found, not only the first. If a string
+ * has a single fault, the message is Graphile Worker's own, since programs and tests compare it; `problems` says more.
+ */
 export class CrontabError extends HathiError {
   readonly code = "BAD_CRONTAB";
   readonly problems: readonly CrontabProblem[];
 
-  constructor(problems: readonly CrontabProblem[]) {
-    super(describeProblems(problems));
+  constructor(problems: readonly CrontabProblem[], { isNamed = true } = {}) {
+    super(problems.length === 1 && !isNamed ? problems[0]!.message : describeProblems(problems));
     this.problems = problems;
   }
 }
@@ -28,6 +33,7 @@ function describeProblems(problems: readonly CrontabProblem[]): string {
   return lines.length === 1 ? lines[0]! : `${lines.length} problems found:\n${lines.join("\n")}`;
 }
 
-function describeProblem({ file, line, column, message }: CrontabProblem): string {
-  return line === undefined ? message : `${file}:${line}:${column ?? 1}: ${message}`;
+function describeProblem({ file, line, column, message, more }: CrontabProblem): string {
+  const text = more === undefined ? message : `${message}${more}`;
+  return line === undefined ? text : `${file}:${line}:${column ?? 1}: ${text}`;
 }

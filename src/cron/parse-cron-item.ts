@@ -23,11 +23,16 @@ export type CronItemInput = CronItem | PatternCronItem | CronItemBuilder | Parse
 
 /** Checks recurring jobs given in code, for the option `parsedCronItems`. Unlike lines of a crontab, items may share an identifier. */
 export function parseCronItems(items: readonly CronItemInput[]): ParsedCronItem[] {
-  return items.map((item) => parseCronItem(item));
+  return items.map((item, index) => parseCronItem(item, `item ${index} of parseCronItems call`));
 }
 
 /** Checks one recurring job. Throws a {@link CrontabError} that lists everything wrong with it. */
 export function parseCronItem(input: CronItemInput, source = "parseCronItem call"): ParsedCronItem {
+  if (typeof input !== "object" || input === null) {
+    const expected = "an object such as { task: 'send_email', match: '30 4 * * 1' }";
+    const message = `Invalid cron item in ${source}: expected ${expected}, got ${String(input)}.`;
+    throw new CrontabError([{ file: source, text: String(input), expected, message }]);
+  }
   const item = "build" in input ? input.build() : input;
   const problems: CrontabProblem[] = [];
   const report = (text: unknown, expected: string, message: string): void => {

@@ -12,7 +12,8 @@ export interface CrontabSource {
 }
 
 /** Reads a whole crontab. Throws one {@link CrontabError} that lists everything wrong with it. */
-export function parseCrontab(crontab: string, { file = "crontab" }: CrontabSource = {}): ParsedCronItem[] {
+export function parseCrontab(crontab: string, source: CrontabSource = {}): ParsedCronItem[] {
+  const { file = "crontab" } = source;
   const items: ParsedCronItem[] = [];
   const problems: CrontabProblem[] = [];
   const lineByItem = new Map<ParsedCronItem, number>();
@@ -29,7 +30,10 @@ export function parseCrontab(crontab: string, { file = "crontab" }: CrontabSourc
   });
 
   problems.push(...findDuplicates(items, lineByItem, file));
-  if (problems.length > 0) throw new CrontabError(problems.sort((a, b) => (a.line ?? 0) - (b.line ?? 0)));
+  if (problems.length > 0) {
+    problems.sort((a, b) => (a.line ?? 0) - (b.line ?? 0));
+    throw new CrontabError(problems, { isNamed: source.file !== undefined });
+  }
   return items;
 }
 
@@ -40,8 +44,9 @@ function parseLine(line: string, number: number, report: ReportProblem): ParsedC
   const isUnreadable = strange !== undefined || split === undefined || split.rest.text === "";
   if (isUnreadable) {
     const expected = `${patternSyntax}, then a task`;
-    const message = `Could not process line '${number}' of crontab: '${line}'\nExpected ${expected}.`;
-    report({ offset: strange?.offset ?? line.length, text: strange?.text ?? line, expected, message });
+    const message = `Could not process line '${number}' of crontab: '${line}'`;
+    const more = `\nExpected ${expected}.`;
+    report({ offset: strange?.offset ?? line.length, text: strange?.text ?? line, expected, message, more });
   }
   const match = createMatcher(parsePattern(split?.tokens ?? [], source, report));
   const command = split && !isUnreadable ? parseCommand(split.rest, source, report) : unreadCommand;
@@ -57,8 +62,8 @@ function parseCommand({ text, offset }: Token, source: string, report: ReportPro
   const found = commandSyntax.exec(text);
   if (!found) {
     const expected = "a task name, then if wanted '?options' and a '{payload}'";
-    const message = `Invalid command specification in ${source}. Expected ${expected}, got '${text}'.`;
-    report({ offset, text, expected, message });
+    const message = `Invalid command specification in ${source}.`;
+    report({ offset, text, expected, message, more: ` Expected ${expected}, got '${text}'.` });
     return unreadCommand;
   }
   const [, task = "", query = "", payload] = found;

@@ -4,6 +4,7 @@ interface FoundProblem {
   readonly text: string;
   readonly expected: string;
   readonly message: string;
+  readonly more?: string;
 }
 
 /** Takes a fault and lets parsing go on, so that one reading finds them all. */

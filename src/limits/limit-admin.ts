@@ -1,8 +1,10 @@
 import { inspect } from "node:util";
 import type { Database } from "../db/database.ts";
 import { isRefused } from "../db/sqlstate.ts";
+import { listWaitingKeys } from "../db/statements/limit-keys.ts";
 import { clearLimit, type LimitRow, listLimits, type SetLimitParams, setLimit } from "../db/statements/limits.ts";
 import { JobSpecError } from "../errors.ts";
+import { checkInteger } from "../job-checks.ts";
 import { formatPath, type PayloadPath, readPath } from "../limit-options.ts";
 import { suggestion } from "../util/nearest.ts";
 import { parseSpan } from "../util/time-span.ts";
@@ -80,8 +82,32 @@ export interface LimitAdmin {
   /** Takes back what `setLimit` changed; returns false if there was nothing. */
   clearLimit(name: string, target?: LimitTarget): Promise<boolean>;
   /** Lists the limits in force, with what was set at run time. */
-  listLimits(): Promise<Limit[]>;
+  listLimits(options?: ListLimitsOptions): Promise<Limit[]>;
+  /** Lists the keys that wait at each limit with a key, those with the most jobs first, among the jobs that come next. */
+  listWaitingKeys(options?: WaitingKeysOptions): Promise<WaitingKeys[]>;
 }
+
+export interface ListLimitsOptions {
+  /** False: `running` and `waiting` are 0, for callers that know them from `getJobFigures`. Default true. */
+  readonly countJobs?: boolean | undefined;
+}
+
+export interface WaitingKeysOptions {
+  /** Jobs to look at for each limit, in the order in which they are claimed; 2,000 if left out. */
+  readonly lookAt?: number | undefined;
+  /** Keys to return for each limit; 10 if left out. */
+  readonly keys?: number | undefined;
+}
+
+/** Who waits at a limit. */
+export interface WaitingKeys extends Pick<Limit, "name" | "kind" | "isShared" | "path"> {
+  readonly keys: readonly { readonly key: string; readonly jobs: number }[];
+  /** Jobs that were looked at; there may be more. */
+  readonly lookedAt: number;
+}
+
+/** The keys of more limits than these would be too much for one page. */
+const mostLimits = 50;
 
 export function makeLimitAdmin(database: Pick<Database, "run">): LimitAdmin {
   return {
@@ -103,8 +129,23 @@ export function makeLimitAdmin(database: Pick<Database, "run">): LimitAdmin {
       const [row] = await database.run(clearLimit, readTarget(name, target, targetNames)).catch(explain);
       return row!.cleared;
     },
-    async listLimits() {
-      return (await database.run(listLimits, {})).map(toLimit);
+    async listLimits({ countJobs = true } = {}) {
+      return (await database.run(listLimits, { countJobs })).map(toLimit);
+    },
+    async listWaitingKeys({ lookAt = 2_000, keys = 10 } = {}) {
+      const rows = await database.run(listWaitingKeys, {
+        lookAt: checkInteger("lookAt", lookAt, 1, 100_000),
+        keys: checkInteger("keys", keys, 1, 1_000),
+        limits: mostLimits,
+      });
+      return rows.map(({ scope, name, kind, path, looked_at, keys: found }) => ({
+        name,
+        kind,
+        isShared: scope === "shared",
+        path,
+        keys: found,
+        lookedAt: looked_at,
+      }));
     },
   };
 }

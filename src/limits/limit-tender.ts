@@ -1,8 +1,8 @@
 import { buildIndex } from "../db/build-index.ts";
 import type { Database } from "../db/database.ts";
-import { isAway, isRepeatable } from "../db/sqlstate.ts";
+import { isTransient } from "../db/sqlstate.ts";
 import { forSchema } from "../db/statement.ts";
-import { type LimitIndexRow, limitIndexText, listLimitIndexes, tidyLimits } from "../db/statements/limits.ts";
+import { limitIndexText, listLimitIndexes, tidyLimits } from "../db/statements/limits.ts";
 import { errorTitle } from "../error-text.ts";
 import type { Logger } from "../logger.ts";
 import { clearInterval, setInterval } from "../util/timers.ts";
@@ -23,8 +23,7 @@ export class LimitTender {
   #timer: NodeJS.Timeout | undefined;
   #busy: Promise<void> | undefined;
   #rounds = 0;
-  #builder: number | undefined;
-  #isStopped = false;
+  readonly #stop = new AbortController();
   #hasWarned = false;
 
   constructor(options: LimitTenderOptions) {
@@ -33,22 +32,15 @@ export class LimitTender {
 
   /** Tasks have limits. */
   start(): void {
-    if (this.#isStopped) return;
+    if (this.#stop.signal.aborted) return;
     this.#timer ??= setInterval(() => this.#turn(), intervalMs).unref();
     this.#turn();
   }
 
   /** A build that is under way is cancelled; the next worker begins it again. */
   async stop(): Promise<void> {
-    this.#isStopped = true;
+    this.#stop.abort();
     clearInterval(this.#timer);
-    const builder = this.#builder;
-    if (builder !== undefined) {
-      const cancel = this.#options.database.withPgClient((client) =>
-        client.query("select pg_catalog.pg_cancel_backend($1)", [builder]),
-      );
-      await cancel.catch(() => undefined);
-    }
     await this.#busy;
   }
 
@@ -62,36 +54,31 @@ export class LimitTender {
 
   async #tend(): Promise<void> {
     const { database } = this.#options;
-    const indexes = await database.run(listLimitIndexes, {});
-    for (const index of indexes) if (!index.is_valid && !this.#isStopped) await this.#build(index);
-    if (this.#rounds++ % tidyEvery === 0 && !this.#isStopped) await database.run(tidyLimits, {});
-  }
-
-  #build(index: LimitIndexRow): Promise<void> {
-    const { database, logger } = this.#options;
-    const text = forSchema(limitIndexText(index), database.schema);
-    return database.withPgClient(async (client) => {
-      const { rows } = await client.query<{ pid: number }>("select pg_catalog.pg_backend_pid() as pid");
-      this.#builder = rows[0]!.pid;
-      try {
-        await buildIndex({
-          client,
-          schema: database.schema,
-          index: { name: index.name, table: "_private_jobs", text },
-          logger,
-        });
-      } finally {
-        this.#builder = undefined;
-      }
-    });
+    const { signal } = this.#stop;
+    await buildLimitIndexes({ ...this.#options, signal });
+    if (this.#rounds++ % tidyEvery === 0 && !signal.aborted) await database.run(tidyLimits, {});
   }
 
   #warn(error: unknown): void {
-    if (this.#isStopped || this.#hasWarned || isAway(error) || isRepeatable(error)) return;
+    if (this.#stop.signal.aborted || this.#hasWarned || isTransient(error)) return;
     this.#hasWarned = true;
     this.#options.logger.warn(
       `The indexes that limits need could not be built; limits hold, but claims are slower: ${errorTitle(error)}`,
       { error },
     );
+  }
+}
+
+/** Builds the indexes that limits need and that are not there yet. */
+export async function buildLimitIndexes({
+  database,
+  logger,
+  signal,
+}: LimitTenderOptions & { readonly signal?: AbortSignal }): Promise<void> {
+  const { schema } = database;
+  for (const row of await database.run(listLimitIndexes, {})) {
+    if (row.is_valid || signal?.aborted) continue;
+    const index = { name: row.name, table: "_private_jobs", text: forSchema(limitIndexText(row), schema) };
+    await database.withPgClient((client) => buildIndex({ client, schema, index, logger, signal }));
   }
 }

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { poolDatabase } from "../../src/db/database.ts";
 import { addGuardedJobs, type Guard } from "../../src/db/statements/guards.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
+import { times } from "../support/times.ts";
 import { GuardModel, isWaiting, type ModelAdd, type ModelGuard, type ModelJob } from "./guard-model.ts";
 
 const start = Date.parse("2030-01-01T00:00:00Z");
@@ -191,6 +192,6 @@ test("guarded adds do what the model says, whatever happens to their jobs", asyn
         if (!nothingHappens.has(one.kind)) await compare(db, model, ids);
       }
     }),
-    { numRuns: 60 },
+    { numRuns: times(30) },
   );
 }, 60_000);

@@ -135,23 +135,23 @@ test("the testing clock moves periods and delays", async () => {
   });
   onTestFinished(() => queue.drop());
   const type = (text: string) =>
-    queue.addJob("save", text, { debounce: { key: "draft", delay: "10s", maxWait: "15s" } });
-  const ping = () => queue.addJob("save", "ping", { throttle: { key: "ping", period: "1m" } });
+    queue.addJob("save", text, { debounce: { key: "draft", delay: "10m", maxWait: "15m" } });
+  const ping = () => queue.addJob("save", "ping", { throttle: { key: "ping", period: "1h" } });
 
   await type("a");
   await ping();
-  queue.clock.advance({ seconds: 8 });
+  queue.clock.advance({ minutes: 8 });
   await type("ab");
-  queue.clock.advance({ seconds: 6 });
+  queue.clock.advance({ minutes: 6 });
   await type("abc");
   expect((await ping()).skipped).toBe("throttle");
   await queue.runDueJobs();
   expect(done).toEqual(["ping"]);
-  queue.clock.advance({ seconds: 2 });
+  queue.clock.advance({ minutes: 2 });
   await queue.runDueJobs();
   expect(done).toEqual(["ping", "abc"]);
   expect((await ping()).skipped).toBe("throttle");
-  queue.clock.advance({ minutes: 1 });
+  queue.clock.advance({ hours: 1 });
   expect((await ping()).skipped).toBeUndefined();
 });
 

@@ -49,7 +49,7 @@ test("why tells the pause of a queue from the job that holds it", async () => {
   const { reasons } = await utils.explainJob(second.id);
   expect(reasons.map(({ kind }) => kind).slice(0, 2)).toEqual(["paused", "queue-held"]);
   expect(reasons[1]).toMatchObject({ by: "pool-1", since: expect.any(Date), job: { id: first.id } });
-  // What a sweep gives back stays behind the pause.
+  // What a sweep returns stays behind the pause.
   await db.query("select graphile_worker.recover_dead_worker_jobs(array['pool-1'])");
   expect(await db.query("select locked_by from graphile_worker._private_job_queues")).toEqual([
     { locked_by: "hathi:paused" },

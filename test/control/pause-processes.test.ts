@@ -3,8 +3,9 @@ import { makeWorkerUtils, type PauseTarget, type QueueUtils } from "../../src/in
 import { sleep } from "../../src/util/sleep.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
-import { hasPgBouncer, startPgBouncer } from "../support/pgbouncer.ts";
+import { hasPgBouncer, noPgBouncer, startPgBouncer } from "../support/pgbouncer.ts";
 import { allRuns, countRuns, findOverlaps } from "../support/runs.ts";
+import { times } from "../support/times.ts";
 import { until } from "../support/wait.ts";
 import { type Run, startOriginal, startWorker, type WorkerProcess } from "../support/worker-process.ts";
 
@@ -91,7 +92,7 @@ test("tasks, queues and everything are paused and resumed at random while jobs f
     open.delete(target);
     await utils.resume(target);
   };
-  for (let step = 0; step < 60; step++) {
+  for (let step = 0; step < times(30) || spans.length <= 5; step++) {
     added.push(...(await feed(db)));
     const target = pick(targets);
     if (open.has(target)) {
@@ -142,7 +143,7 @@ test("tasks, queues and everything are paused and resumed at random while jobs f
 });
 
 test("behind PgBouncer a pause holds within a second, and its end is noticed", async ({ skip }) => {
-  skip(!hasPgBouncer, "PgBouncer is not installed here ('apt-get install pgbouncer'), so nothing is shown about it");
+  skip(!hasPgBouncer, noPgBouncer);
   const db = await freshDatabase();
   const url = await startPgBouncer(db.url);
   const utils = await utilsFor(url);

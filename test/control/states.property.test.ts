@@ -4,6 +4,7 @@ import { type Database, poolDatabase } from "../../src/db/database.ts";
 import { cancelJobs, ruleJobs, tidyControl } from "../../src/db/statements/control.ts";
 import { completeJobs, failJobs, returnJobs } from "../../src/db/statements/settle.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
+import { times } from "../support/times.ts";
 
 /** What a job can be, as users are told. */
 type State = "waiting" | "running" | "dead" | "done" | "cancelled";
@@ -342,6 +343,6 @@ test("whatever happens to jobs, each is in the state it should be in, and a canc
       );
       await fc.asyncModelRun(() => ({ model: [], real: { db, database, ids: [] } }), steps);
     }),
-    { numRuns: 60 },
+    { numRuns: times(30) },
   );
 });

@@ -20,7 +20,7 @@ function breakable(bench: CronBench): { database: Database; away: boolean } {
   return state;
 }
 
-test("a database that is away is asked again with growing pauses, and cron goes on when it is back", async () => {
+test("an unreachable database is asked again with growing pauses, and cron goes on when it is back", async () => {
   const bench = await cronBench("2026-01-01T00:00:30Z");
   const link = breakable(bench);
   link.away = true;
@@ -83,7 +83,7 @@ test("connections that the server cuts are replaced", async () => {
   expect(await bench.runs()).toEqual(["2026-01-01T00:01:00", "2026-01-01T00:02:00"]);
 });
 
-test("release does not wait for a database that is away", async () => {
+test("release does not wait for an unreachable database", async () => {
   const bench = await cronBench("2026-01-01T00:00:30Z");
   const link = breakable(bench);
   link.away = true;

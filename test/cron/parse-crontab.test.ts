@@ -202,11 +202,14 @@ test("every fault of a file is reported at once, each with its place", () => {
     [5, 1, "'b'"],
   ]);
   expect(fail).toThrow(/^7 problems found:\njobs\/crontab:2:1: Too large value '61'/);
+  expect(() => parseCrontab("x", { file: "jobs/crontab" })).toThrow(
+    /^jobs\/crontab:1:1: Could not process line '1' of crontab: 'x'\nExpected five time fields/,
+  );
 });
 
 test("two entries of one name are refused unless an id tells them apart", () => {
   expect(() => parseCrontab("* * * * * a\n* * * * * a")).toThrow(
-    "crontab:2:1: Invalid crontab; duplicate identifiers found: 'a' - please use '?id=...' to specify unique identifiers for your cron items",
+    "Invalid crontab; duplicate identifiers found: 'a' - please use '?id=...' to specify unique identifiers for your cron items",
   );
   expect(parseCrontab("* * * * * a\n* * * * * a ?id=b")).toHaveLength(2);
 });

@@ -54,7 +54,7 @@ async function claim(
   database: Database,
   taskIds: readonly number[],
   wanted: number,
-  more: { turns?: Turns; nth?: number; ahead?: number; poolId?: string } = {},
+  more: { turns?: Turns; nth?: number; ahead?: number; poolId?: string; clock?: Date } = {},
 ): Promise<{ row: ClaimLimitedRow; ids: number[] }> {
   const [row] = await database.run(claimLimitedJobs, {
     poolId: "pool",
@@ -70,6 +70,7 @@ async function claim(
     turns: {},
     nth: 0,
     relaxed: true,
+    lates: {},
     ...more,
   });
   return { row: row!, ids: (JSON.parse(row!.jobs ?? "[]") as [string][]).map(([id]) => Number(id)) };
@@ -234,6 +235,62 @@ test("keys take turns by their weights, whichever pool asks and however few it a
     expect(Math.abs(counts[t]! / total - w / 8), `share of ${t}: ${counts[t]} of ${total}`).toBeLessThan(
       0.05 * (w / 8) + 0.01,
     );
+  }
+});
+
+test("over two hours of a tenant mix each tenant's share is within 5 % of its weight", async () => {
+  const { db, database, taskIds } = await prepare();
+  await declare(db, database, [
+    { ...limit, places: 12 },
+    { ...limit, kind: "fair", path: ["t"], places: null, weight_path: ["w"] },
+  ]);
+  const minute = 60_000;
+  const from = Date.UTC(2030, 0, 1);
+  const weights: Record<string, number> = { a: 1, b: 2, c: 3, d: 5, rest: 4 };
+  // Everyone adds more than can run, the heaviest ten times as much; in the second hour `rest` has nothing.
+  for (const [t, w] of Object.entries(weights)) {
+    await db.query(
+      `insert into graphile_worker._private_jobs (task_id, payload, run_at)
+      select $1, json_build_object('t', $2::text, 'w', $3::int), $4::timestamptz + n * $5 * interval '1 second' from generate_series(1, $6::int) as n`,
+      [taskIds[0], t, w, new Date(from - minute), t === "d" ? 1 : 6, t === "d" ? 7_000 : 1_100],
+    );
+  }
+  const roll = dice(17);
+  const turns: Turns[] = [{}, {}, {}];
+  const running: { id: number; pool: number; endAt: number }[] = [];
+  const started: Record<string, number>[] = [{}, {}];
+  let now = from;
+  while (now < from + 120 * minute) {
+    const hour = now < from + 60 * minute ? 0 : 1;
+    if (hour === 1 && Object.keys(started[1]!).length === 0) {
+      await db.query("delete from graphile_worker._private_jobs where locked_at is null and payload ->> 't' = 'rest'");
+    }
+    for (let pool = 0; pool < 3; pool++) {
+      const free = 5 - running.filter((one) => one.pool === pool).length;
+      if (free <= 0) continue;
+      const { row } = await claim(database, taskIds, free, { turns: turns[pool]!, clock: new Date(now) });
+      turns[pool] = row.turns;
+      for (const [id, , , { t }] of JSON.parse(row.jobs ?? "[]") as [string, null, number, { t: string }][]) {
+        running.push({ id: Number(id), pool, endAt: now + 20_000 + roll() * 80_000 });
+        started[hour]![t] = (started[hour]![t] ?? 0) + 1;
+      }
+    }
+    expect(running.length, "no place is idle while work waits").toBe(12);
+    running.sort((one, other) => one.endAt - other.endAt);
+    const ended = running.splice(0, 1 + Math.floor(roll() * 8));
+    now = Math.max(now, ended.at(-1)!.endAt);
+    await db.query("delete from graphile_worker._private_jobs where id = any ($1)", [ended.map(({ id }) => id)]);
+  }
+  for (const [hour, counts] of started.entries()) {
+    const present = Object.entries(weights).filter(([t]) => hour === 0 || t !== "rest");
+    const total = Object.values(counts).reduce((sum, n) => sum + n, 0);
+    const sum = present.reduce((all, [, w]) => all + w, 0);
+    for (const [t, w] of present) {
+      expect(
+        Math.abs(counts[t]! / total / (w / sum) - 1),
+        `${t} in hour ${hour}: ${counts[t]} of ${total}`,
+      ).toBeLessThan(0.05);
+    }
   }
 });
 

@@ -1,9 +1,9 @@
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { RateLimitError } from "../../src/job-errors.ts";
 import { utilsOf } from "../control/kit.ts";
 import { freshDatabase } from "../support/database.ts";
 import { until } from "../support/wait.ts";
-import { startWorker } from "../worker/kit.ts";
+import { heldTask, startWorker } from "../worker/kit.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -29,6 +29,68 @@ test("in every window of the period no more jobs start than limit plus burst, in
   await until(() => starts.length === 70, { withinMs: 40_000 });
   expect(most(starts, 1_000)).toBeLessThanOrEqual(23);
   expect(await db.jobs()).toEqual([]);
+});
+
+test("a process that is too busy for the slack of a rate starts its jobs all the same, and keeps the rate", async () => {
+  const db = await freshDatabase();
+  const starts: number[] = [];
+  const tasks = { call: () => void starts.push(performance.now()) };
+  const rateLimit = { limit: 5, period: "250ms" };
+  const worker = await startWorker(db, tasks, { taskOptions: { call: { rateLimit } } });
+  const jobs = Array.from({ length: 12 }, () => ({ identifier: "call", payload: {} }));
+  await worker.runner.addJobs(jobs);
+  // The slack is 10 ms, and every turn of the loop takes more.
+  const spin = (): void => {
+    for (const until = performance.now() + 30; performance.now() < until; );
+    if (starts.length < jobs.length) spinning = setImmediate(spin);
+  };
+  let spinning = setImmediate(spin);
+  onTestFinished(() => clearImmediate(spinning));
+  await until(() => starts.length === jobs.length, { withinMs: 40_000 });
+  expect(most(starts, 250)).toBeLessThanOrEqual(5);
+});
+
+test("jobs of a named queue run one after the other under a rate that would let several start", async () => {
+  const db = await freshDatabase();
+  const ran: number[] = [];
+  let running = 0;
+  let together = 0;
+  const worker = await startWorker(
+    db,
+    {
+      call: async ({ nth }: { nth: number }) => {
+        together = Math.max(together, ++running);
+        await new Promise((resolve) => setImmediate(resolve));
+        running--;
+        ran.push(nth);
+      },
+    },
+    { concurrency: 5, taskOptions: { call: { rateLimit: { limit: 100_000, period: "1m", burst: 10_000 } } } },
+  );
+  const jobs = Array.from({ length: 150 }, (_, nth) => ({ identifier: "call", payload: { nth }, queueName: "q" }));
+  await worker.runner.addJobs(jobs);
+  await until(() => ran.length === 150, { withinMs: 40_000 });
+  expect(together).toBe(1);
+  expect(ran).toEqual(jobs.map(({ payload }) => payload.nth));
+});
+
+test("a job that another transaction held is taken when that ends, while another job of its task runs", async () => {
+  const db = await freshDatabase();
+  await db.query("select graphile_worker.add_job('call') from generate_series(1, 2)");
+  const other = await db.pool.connect();
+  try {
+    await other.query("begin");
+    await other.query("select from graphile_worker._private_jobs order by id desc limit 1 for update");
+    const held = heldTask();
+    const rateLimit = { limit: 60_000, period: "1m", burst: 10 };
+    await startWorker(db, { call: held.task }, { concurrency: 3, taskOptions: { call: { rateLimit } } });
+    await held.begun(1);
+    await other.query("rollback");
+    await held.begun(2);
+    held.releaseAll();
+  } finally {
+    other.release();
+  }
 });
 
 test("a job that met a 429 holds back its key and uses no attempt; other keys go on", async () => {
@@ -62,3 +124,20 @@ test("a job that met a 429 holds back its key and uses no attempt; other keys go
   await until(() => ran.length === 4);
   expect(attempts).toBe(1);
 });
+
+test.each([{}, { key: "k" }])(
+  "a rate that is raised acts at once, although its tokens were spent for an hour (%j)",
+  async (keyed) => {
+    const db = await freshDatabase();
+    const utils = await utilsOf(db);
+    const worker = await startWorker(
+      db,
+      { call: () => undefined },
+      { taskOptions: { call: { rateLimit: { limit: 1, period: "1h", ...keyed } } } },
+    );
+    for (let n = 0; n < 3; n++) await worker.runner.addJob("call", { k: "a" });
+    await until(async () => (await db.query("select from graphile_worker._hathi_limit_rates")).length === 1);
+    await utils.setLimit("call", { limit: 100, period: "1s", ...("key" in keyed && { key: "a" }) });
+    await worker.completed(3);
+  },
+);
