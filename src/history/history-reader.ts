@@ -4,6 +4,7 @@ import {
   type FoundHistoryRow,
   findHistory,
   type HistoryRow,
+  listAllErrorGroups,
   listErrorGroups,
   listHistory,
 } from "../db/statements/history.ts";
@@ -18,6 +19,8 @@ export interface HistoryEntry extends HistoryRow {}
 
 /** The same with what was kept beside it. */
 export interface JobHistoryEntry extends HistoryEntry {
+  /** Where a failure was thrown: the frames of its stack and of its causes, 4 kB at most. Null if nothing is known of it. */
+  readonly stack: string | null;
   /** With `history: "full"`. */
   readonly payload: unknown;
   /** With `keepResult`. */
@@ -63,7 +66,7 @@ export interface ListErrorsOptions {
   /** One group only. */
   readonly fingerprint?: string | undefined;
   readonly since?: Date | undefined;
-  /** Group this many of the latest failures at most, so that the answer comes quickly however many there are. Default: all. */
+  /** Group this many of the latest failures at most, so that the answer comes quickly however many there are since `since`. Default: all. */
   readonly lookAt?: number | undefined;
   /** Into how many steps to divide the time since `since`, for `trend`; from 1 to 100. */
   readonly steps?: number | undefined;
@@ -98,11 +101,19 @@ export function makeHistoryReader(database: Pick<Database, "run">): HistoryReade
     },
     async listErrors({ task, fingerprint, since, limit = 50, lookAt, steps } = {}) {
       if (steps !== undefined && !since) throw new JobSpecError("'steps' needs 'since'.");
-      const groups = await database.run(listErrorGroups, {
+      const wanted = {
         task: task ?? null,
         fingerprint: fingerprint ?? null,
-        since: checkDate("since", since),
         limit: checkInteger("limit", limit, 1, 1000),
+      };
+      if (!since && lookAt === undefined) {
+        const all = await database.run(listAllErrorGroups, wanted);
+        return all.map((group) => ({ ...group, trend: [] }));
+      }
+      const by = fingerprint !== undefined ? "fingerprint" : task !== undefined ? "task" : "all";
+      const groups = await database.run(listErrorGroups[by], {
+        ...wanted,
+        since: checkDate("since", since),
         lookAt: lookAt === undefined ? null : checkInteger("lookAt", lookAt, 1, 1_000_000),
         steps: steps === undefined ? null : checkInteger("steps", steps, 1, 100),
       });

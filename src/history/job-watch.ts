@@ -1,17 +1,18 @@
 import type { Database } from "../db/database.ts";
-import { Listener, type ListenOn } from "../db/listener.ts";
+import type { ListenOn } from "../db/listener.ts";
 import { OutageLog, troubleOf } from "../db/outage-log.ts";
-import { isAway, isRepeatable } from "../db/sqlstate.ts";
+import { isTransient } from "../db/sqlstate.ts";
 import { notify } from "../db/statements/notify.ts";
 import { type WatchedJobRow, watchJobs } from "../db/statements/watch.ts";
 import type { Logger } from "../logger.ts";
 import { clearTimeout, monotonicMs, setTimeout } from "../util/timers.ts";
+import { type Hearer, SharedEar } from "./shared-ear.ts";
 
-/** What a watcher is told after each question about its job. */
+/** What a watcher gets after each query about its job. */
 export interface Watcher {
   /** Undefined if nothing is known of the job. */
   readonly onAnswer: (row: WatchedJobRow | undefined) => void;
-  /** The question cannot be answered, or nobody asks any more. */
+  /** The query failed, or watching has ended. */
   readonly onError: (error: Error) => void;
 }
 
@@ -33,8 +34,9 @@ const maxIds = 10_000;
 const lingerMs = 5_000;
 
 /**
- * Asks where jobs are, for everybody in this process who watches one: one question at a time for all of them, and one connection that listens. Every
- * watcher's first question is asked after it has come, so that no end can be missed; a notification only makes the next question come sooner.
+ * Asks where jobs are, for all who watch one: one query at a time for all of them, and a connection that listens, which is shared with other
+ * watches of the process. Every watcher's first question is asked after it has come, so that no end can be missed; a notification only makes the next
+ * question come sooner.
  */
 export class JobWatch {
   readonly #options: JobWatchOptions;
@@ -48,13 +50,15 @@ export class JobWatch {
   #timer: NodeJS.Timeout | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
   #linger: NodeJS.Timeout | undefined;
-  #listener: Listener | undefined;
+  readonly #hearer: Hearer | undefined;
+  #ear: SharedEar | undefined;
   #isDeaf = false;
   #closed: Error | undefined;
 
   constructor(options: JobWatchOptions) {
     this.#options = options;
     this.#outages = new OutageLog(options.logger);
+    if (options.listenOn) this.#hearer = this.#makeHearer(options.listenOn);
   }
 
   /** Asks about the job until the returned function is called. */
@@ -72,14 +76,14 @@ export class JobWatch {
     return () => this.#leave(id, watcher);
   }
 
-  /** Tells every watcher that nobody asks any more. */
+  /** Tells every watcher that watching has ended. */
   async close(reason: Error): Promise<void> {
     this.#closed = reason;
     for (const watcher of [...this.#watchers.values()].flatMap((set) => [...set])) watcher.onError(reason);
     this.#watchers.clear();
     this.#cancelTimer();
     clearTimeout(this.#linger);
-    await this.#listener?.stop();
+    await this.#stopListening();
   }
 
   #leave(id: string, watcher: Watcher): void {
@@ -96,41 +100,36 @@ export class JobWatch {
   #begin(): void {
     clearTimeout(this.#linger);
     this.#polledAt = monotonicMs();
-    const { listenOn } = this.#options;
-    if (!listenOn || this.#listener || this.#isDeaf) return;
-    this.#listener = this.#makeListener(listenOn);
-    this.#listener.start();
+    if (this.#hearer && !this.#ear && !this.#isDeaf) this.#ear = SharedEar.join(this.#hearer);
   }
 
   async #stopListening(): Promise<void> {
-    const listener = this.#listener;
-    this.#listener = undefined;
-    await listener?.stop();
+    const ear = this.#ear;
+    this.#ear = undefined;
+    if (!this.#hearer) return;
+    this.#outages.leave(this.#hearer);
+    await ear?.leave(this.#hearer);
   }
 
-  #makeListener(listenOn: ListenOn): Listener {
+  #makeHearer(listenOn: ListenOn): Hearer {
     const { database, logger } = this.#options;
-    const part = {};
-    return new Listener({
-      ...listenOn,
-      channels: ["hathi:ended"],
+    const hearer: Hearer = {
+      listenOn,
       notify: (channel, payload) => database.run(notify, { channel, payload }),
-      onConnecting: () => undefined,
-      onConnected: () => undefined,
       onListening: () => {
-        this.#outages.well(part);
+        this.#outages.well(hearer);
         this.#askAll();
       },
-      onNotification: ({ payload }) => this.#hear(payload),
-      onError: (error) => this.#outages.trouble(part, troubleOf(error), error),
-      onReleased: () => undefined,
-      onDeaf: () => {
+      onEnded: (payload) => this.#hear(payload),
+      onError: (error) => this.#outages.trouble(hearer, troubleOf(error), error),
+      onDeaf: (isOwner) => {
         this.#isDeaf = true;
-        logger.info(
+        logger[isOwner ? "info" : "debug"](
           `Notifications do not arrive on this connection, so the ends of jobs are looked for every ${deafPollMs} ms.`,
         );
       },
-    });
+    };
+    return hearer;
   }
 
   /** Ids as JSON, or none if there were too many. */
@@ -160,7 +159,7 @@ export class JobWatch {
 
   /** When everything is asked about again. */
   get #pollAt(): number {
-    return this.#polledAt + (this.#listener?.isListening ? pollMs : deafPollMs);
+    return this.#polledAt + (this.#ear?.isListening ? pollMs : deafPollMs);
   }
 
   /** Sets the timer for the next question: soon, if there is one to ask, else at the next poll. */
@@ -211,7 +210,7 @@ export class JobWatch {
   /** An unreachable database is asked again; an error that it answers with concerns those who asked. */
   #fail(ids: readonly string[], error: Error): void {
     if (this.#closed) return;
-    if (isAway(error) || isRepeatable(error)) {
+    if (isTransient(error)) {
       for (const id of ids) if (this.#watchers.has(id)) this.#due.add(id);
       this.#isTroubled = true;
       this.#outages.trouble(this, troubleOf(error), error);

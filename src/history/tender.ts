@@ -1,5 +1,5 @@
 import type { Database } from "../db/database.ts";
-import { isAway, isRepeatable } from "../db/sqlstate.ts";
+import { isTransient } from "../db/sqlstate.ts";
 import { tendHistory } from "../db/statements/history.ts";
 import { errorTitle } from "../error-text.ts";
 import type { Logger } from "../logger.ts";
@@ -54,7 +54,7 @@ export class HistoryTender {
       }
     } catch (error) {
       // Settles go on: what has no partition goes to the default one.
-      if (this.#hasWarned || isAway(error) || isRepeatable(error)) return;
+      if (this.#hasWarned || isTransient(error)) return;
       this.#hasWarned = true;
       logger.warn(
         `The partitions of the job history could not be made or dropped; it will be tried again: ${errorTitle(error)}`,

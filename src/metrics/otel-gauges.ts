@@ -26,7 +26,7 @@ interface Gauge {
 
 const states = ["waiting", "scheduled", "running", "dead"] as const;
 
-/** The gauges, which are only read when somebody collects them. */
+/** The gauges, which are only read when they are collected. */
 export function gaugesOf({ pools, rollups, loopDelay }: ProcessState): Gauge[] {
   const ofPools = (values: (meter: PoolMeter) => Record<string, number>): Observation[] =>
     pools().flatMap((meter) =>

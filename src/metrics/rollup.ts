@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Pool } from "pg";
 import { poolDatabase } from "../db/database.ts";
 import { describeHolder } from "../db/describe-holder.ts";
-import { isAway } from "../db/sqlstate.ts";
+import { isUnreachable } from "../db/sqlstate.ts";
 import { type RollupData, type RollupRow, readRollup } from "../db/statements/metrics.ts";
 import { errorTitle } from "../error-text.ts";
 import type { MeteredPool } from "../hooks/meter.ts";
@@ -77,7 +77,7 @@ export class Rollup {
         for (const holder of row!.to_report)
           logger.warn(`Vacuum is held back, so workers become slower: ${describeHolder(holder)}.`, { holder });
       } catch (error) {
-        const isKnown = this.#hasFailed || isAway(error);
+        const isKnown = this.#hasFailed || isUnreachable(error);
         logger[isKnown ? "debug" : "error"](`Figures about the table could not be read: ${errorTitle(error)}`, {
           error,
         });

@@ -1,6 +1,6 @@
 import type { Pool } from "pg";
 import { type Database, poolDatabase } from "../db/database.ts";
-import { isAway } from "../db/sqlstate.ts";
+import { isUnreachable } from "../db/sqlstate.ts";
 import { type CountedTimes, recordTimes } from "../db/statements/metrics.ts";
 import { errorTitle } from "../error-text.ts";
 import type { MeteredPool } from "../hooks/meter.ts";
@@ -53,7 +53,7 @@ export class TimesRecorder {
       this.#hasFailed = false;
     } catch (error) {
       // What could not be written goes out with the next.
-      const isKnown = this.#hasFailed || isAway(error);
+      const isKnown = this.#hasFailed || isUnreachable(error);
       this.#logger[isKnown ? "debug" : "error"](`Times of jobs could not be recorded: ${errorTitle(error)}`, { error });
       this.#hasFailed = true;
     }

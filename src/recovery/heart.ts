@@ -149,7 +149,7 @@ export class Heart {
     const [row] = await line.run(beat, {
       id: this.#workerId,
       key: told === this.#told ? null : line.key,
-      metadata: { ...this.#metadata, ...(this.#block && { blocked: this.#block }) },
+      metadata: { ...this.#metadata, loopDelayMs: this.#loopDelayMs(), ...(this.#block && { blocked: this.#block }) },
     });
     if (!row?.is_known) await this.#renew(line);
     else {
@@ -158,6 +158,11 @@ export class Heart {
     }
     if (row) this.#recover(row.now_ms);
     if (row) await this.#examine(line, row);
+  }
+
+  /** The longest delay since the last heartbeat. A block that is not over yet is reported on its own. */
+  #loopDelayMs(): number {
+    return Math.round(this.#surroundings.board.takeDelayMs());
   }
 
   /** A heartbeat has arrived. */

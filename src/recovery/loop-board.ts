@@ -8,14 +8,15 @@ const latest = 1;
 const deadline = 2;
 const steadySince = 3;
 const beatenAt = 4;
-const firstSlot = 5;
+const latestBy = 5;
+const firstSlot = 6;
 
 /** Milliseconds of the monotonic clock that all threads share. */
 const sharedOffsetMs = Number(monotonicNs()) / 1e6 - monotonicMs();
 const sharedMs = (): number => monotonicMs() + sharedOffsetMs;
 
 /**
- * Memory that a worker shares with its heartbeat thread: when the event loop last turned, which jobs run, until when the worker may
+ * Memory that a worker shares with its heartbeat thread: when the event loop last turned and how late it was, which jobs run, until when the worker may
  * claim and start jobs, and what its heartbeats have witnessed. Each can read it even while the other stands still.
  */
 export class LoopBoard {
@@ -36,9 +37,18 @@ export class LoopBoard {
     return board;
   }
 
-  /** To be called by the event loop at every turn that matters. */
-  turn(): void {
+  /** To be called by the event loop at every turn that matters; with the time that should have passed since the last one, it notes how late it is. */
+  turn(afterMs = Number.POSITIVE_INFINITY): void {
+    const lateMs = this.sinceTurnMs() - afterMs;
+    if (lateMs > this.#times[latestBy]!) this.#times[latestBy] = lateMs;
     Atomics.store(this.#cells, turnedAt, monotonicNs());
+  }
+
+  /** How late the event loop has been at most since this was last asked. A turn that is noted at the same moment may be missed. */
+  takeDelayMs(): number {
+    const lateMs = this.#times[latestBy]!;
+    this.#times[latestBy] = 0;
+    return lateMs;
   }
 
   /** How long ago the event loop turned. */

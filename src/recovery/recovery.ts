@@ -10,6 +10,7 @@ import type { AdoptParams } from "../db/statements/sweep.ts";
 import type { EventHandlers } from "../emit.ts";
 import { errorTitle } from "../error-text.ts";
 import type { Logger } from "../logger.ts";
+import { clip } from "../util/clip.ts";
 import { sleep } from "../util/sleep.ts";
 import { formatSpan } from "../util/time-span.ts";
 import { monotonicMs } from "../util/timers.ts";
@@ -30,6 +31,8 @@ export interface RecoveryOptions {
   readonly concurrency: number;
   /** The worker runs no tasks of the user's: it hands jobs on to another system. */
   readonly isForwarder: boolean;
+  /** The version of the user's program, if it was given. */
+  readonly appVersion: string | undefined;
   readonly logger: Logger;
   readonly outages: OutageLog;
   /** The id that the worker's locks carry now. */
@@ -219,10 +222,12 @@ export class Recovery {
   }
 
   #describe(tasks: readonly string[]): WorkerMetadata {
+    const appVersion = this.#options.appVersion ?? process.env.npm_package_version;
     return {
       pid: process.pid,
       hostname: hostname(),
       version,
+      ...(appVersion && { appVersion: clip(appVersion, 100) }),
       concurrency: this.#options.concurrency,
       migration: newestMigration(),
       tasks: [...tasks],

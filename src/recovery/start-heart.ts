@@ -33,7 +33,8 @@ const stopMs = 2_000;
 /** Starts heartbeats on a thread of their own; where that is not possible, on this one. */
 export function startHeart(options: StartHeartOptions): RunningHeart {
   const { settings, board, logger } = options;
-  const turning = setInterval(() => board.turn(), lookIntervalMs(settings) / 2);
+  const turnMs = lookIntervalMs(settings) / 2;
+  const turning = setInterval(() => board.turn(turnMs), turnMs);
   turning.unref();
   const patienceMs = beatPatienceMs(settings);
   const config = { ...options.config, connectionTimeoutMillis: patienceMs, query_timeout: patienceMs };

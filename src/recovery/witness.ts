@@ -27,8 +27,8 @@ export function judgingMs({
 }
 
 /**
- * Since when the heartbeats of a worker have arrived without a break, by the server's clock. Time in which the server took none counts for
- * nobody: what a worker has not witnessed, it does not hold against others.
+ * Since when the heartbeats of a worker have arrived without a break, by the server's clock. Time in which the server took none is not
+ * counted against any worker: what a worker has not witnessed, it does not hold against others.
  */
 export class Witness {
   readonly #settings: WitnessSettings;

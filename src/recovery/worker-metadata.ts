@@ -2,7 +2,10 @@
 export interface WorkerMetadata {
   readonly pid: number;
   readonly hostname: string;
+  /** Of this package. */
   readonly version: string;
+  /** Of the program that it runs in. */
+  readonly appVersion?: string;
   readonly concurrency: number;
   /** It was asked to stop, so its death is no job's fault. */
   readonly stopping?: true;

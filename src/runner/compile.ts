@@ -50,6 +50,11 @@ const compiledByOptions = new WeakMap<object, CompiledSharedOptions<object>>();
 
 /** Makes options ready; once for each options object, so that plugins start once however often it is used. */
 export function compileSharedOptions<T extends SharedOptions>(options: T, scope?: LogScope): CompiledSharedOptions<T> {
+  if (typeof options !== "object" || options === null) {
+    // Not with its value: a connection string has a password in it.
+    const got = options === null ? "null" : typeof options;
+    throw new ConfigError(`The options must be an object such as { connectionString: "postgres://…" }, got ${got}.`);
+  }
   let compiled = compiledByOptions.get(options) as CompiledSharedOptions<T> | undefined;
   if (!compiled) {
     compiled = compile(options);

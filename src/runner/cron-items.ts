@@ -37,6 +37,11 @@ export async function findCronItems(compiled: CompiledSharedOptions<RunnerOption
   if (crontab !== undefined && parsedCronItems !== undefined) {
     throw new ConfigError("Give either 'crontab' or 'parsedCronItems', not both.");
   }
+  if (crontab !== undefined && typeof crontab !== "string") {
+    throw new ConfigError(
+      "'crontab' must be the text of a crontab, such as '0 4 * * * send_report'; items in code go to 'cron'.",
+    );
+  }
   const [first] = parsedCronItems ?? [];
   if (first && !first[$$isParsed]) {
     throw new ConfigError(
@@ -45,7 +50,9 @@ export async function findCronItems(compiled: CompiledSharedOptions<RunnerOption
   }
   const items =
     parsedCronItems ??
-    (crontab !== undefined ? parseCrontab(crontab) : await readCrontab(crontabFileOf(compiled), compiled.safeLogger));
+    (crontab !== undefined
+      ? parseCrontab(crontab, { file: "crontab" })
+      : await readCrontab(crontabFileOf(compiled), compiled.safeLogger));
   const further = parseCron(compiled.resolvedPreset.worker?.cron ?? []);
   checkIdentifiers([...items, ...further]);
   const all = parsedCronItems ?? [...items];

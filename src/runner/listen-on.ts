@@ -6,14 +6,25 @@ import { takeSpareClient } from "../db/pooled-client.ts";
 
 /** The connection to listen on; undefined if there is none to spare, or if it was ruled out. */
 export function findListenOn(
-  { useNotifications, listenConnectionString }: Pick<Settings, "useNotifications" | "listenConnectionString">,
+  {
+    useNotifications,
+    listenConnectionString,
+    connectionString,
+  }: Pick<Settings, "useNotifications" | "listenConnectionString" | "connectionString">,
   pgPool: PgPool | undefined,
   ownsPool: boolean,
 ): ListenOn | undefined {
   if (!useNotifications) return undefined;
-  if (listenConnectionString) return { connect: () => connectDirectly(listenConnectionString), isLent: false };
+  if (listenConnectionString) {
+    return {
+      connect: () => connectDirectly(listenConnectionString),
+      isLent: false,
+      source: listenConnectionString,
+    };
+  }
   // The only connection of a pool is needed for work.
   if (!pgPool || pgPool.options.max === 1) return undefined;
   // In a transaction that was left open, no notification would arrive.
-  return { connect: () => takeSpareClient(pgPool), isLent: !ownsPool };
+  const source = (ownsPool && connectionString) || pgPool;
+  return { connect: () => takeSpareClient(pgPool), isLent: !ownsPool, source };
 }

@@ -1,4 +1,4 @@
-import { isAway } from "../db/sqlstate.ts";
+import { isUnreachable } from "../db/sqlstate.ts";
 import type { EventHandlers } from "../emit.ts";
 import { errorStack, errorTitle, maxTextBytes } from "../error-text.ts";
 import { messageOf } from "../errors.ts";
@@ -87,7 +87,7 @@ export function logEvents({ logger, taskNames, logPayloads }: LogEventsOptions):
     "pool:forcefulShutdown": ({ message }) => logger.error(message),
     // The pool already logs an unreachable database, once.
     "resetLocked:failure": ({ error }) =>
-      logger[isAway(error) ? "debug" : "error"](`Failed to reset stale locks: ${error.message}`, { error }),
+      logger[isUnreachable(error) ? "debug" : "error"](`Failed to reset stale locks: ${error.message}`, { error }),
   };
 }
 

@@ -32,6 +32,7 @@ export function makeRecovery(options: MakeRecoveryOptions): Recovery | undefined
     settings: settings.recovery,
     concurrency,
     isForwarder: options.isForwarder,
+    appVersion: settings.appVersion,
     logger,
     outages: options.outages,
     workerId: () => pool().id,

@@ -2,8 +2,6 @@ import type { Pool as PgPool, PoolClient } from "pg";
 import type { RunOnceOptions, WorkerPoolOptions } from "../config/options.ts";
 import { clientDatabase, poolDatabase } from "../db/database.ts";
 import type { HeldPool } from "../db/pool.ts";
-import { resetLocks } from "../db/statements/locks.ts";
-import { errorTitle } from "../error-text.ts";
 import type { TaskList } from "../task.ts";
 import { type TaskListInput, toTaskList } from "../tasks/task-list-input.ts";
 import type { Pool } from "../worker/pool.ts";
@@ -16,7 +14,7 @@ import { startPool } from "./start-pool.ts";
 /** Runs jobs on your own `pg` pool until stopped. The schema must be up to date; there is no cron. */
 export function runTaskList(options: WorkerPoolOptions, tasks: TaskListInput, pgPool: PgPool): WorkerPool {
   const compiled = compileSharedOptions(options);
-  return startPoolOn({ pool: pgPool, isOurs: false }, compiled, toTaskList(tasks), false);
+  return startPoolOn({ pool: pgPool, isOurs: false }, compiled, toTaskList(tasks, compiled.safeLogger), false);
 }
 
 /** What is different about a pool that is not the worker's only one. */
@@ -57,15 +55,11 @@ export function startPoolOn(
 /** Runs the jobs that are due now on one client, one after the other. Await it to wait for the end. */
 export function runTaskListOnce(options: RunOnceOptions, tasks: TaskListInput, client: PoolClient): WorkerPool {
   const compiled = compileSharedOptions(options);
-  const { settings, safeLogger: logger } = compiled;
   const database = clientDatabase(client, databaseOptions(compiled));
-  void database.run(resetLocks, { clock: settings.useNodeTime ? new Date() : null }).catch((error: unknown) => {
-    logger.error(`Failed to reset stale locks: ${errorTitle(error)}`, { error });
-  });
   return startPool({
     compiled,
     database,
-    tasks: toTaskList(tasks),
+    tasks: toTaskList(tasks, compiled.safeLogger),
     ...makeAdders(database, compiled),
     forbiddenFlags: options.forbiddenFlags,
     concurrency: 1,

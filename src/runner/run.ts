@@ -1,6 +1,6 @@
 import type { ParsedCronItem } from "../cron/cron-item.ts";
 import { type RunningCron, startCron } from "../cron/scheduler.ts";
-import { isAway } from "../db/sqlstate.ts";
+import { isUnreachable } from "../db/sqlstate.ts";
 import { ConfigError } from "../errors.ts";
 import type { Forwarder } from "../forwarder.ts";
 import type { TaskList } from "../task.ts";
@@ -28,7 +28,7 @@ export async function run(
   const open = openDatabase(compiled);
   try {
     await migrateSchema(open.database, compiled.ctx);
-    const tasks = overrideTaskList ? toTaskList(overrideTaskList) : await findTasks(compiled);
+    const tasks = overrideTaskList ? toTaskList(overrideTaskList, compiled.safeLogger) : await findTasks(compiled);
     const cronItems = overrideParsedCronItems ?? (await findCronItems(compiled));
     return startRunner(compiled, open, tasks, cronItems).runner;
   } catch (error) {
@@ -43,7 +43,7 @@ export async function runOnce(options: RunnerOptions, overrideTaskList?: TaskLis
   const open = openDatabase(compiled);
   try {
     await migrateSchema(open.database, compiled.ctx);
-    const tasks = overrideTaskList ? toTaskList(overrideTaskList) : await findTasks(compiled);
+    const tasks = overrideTaskList ? toTaskList(overrideTaskList, compiled.safeLogger) : await findTasks(compiled);
     await startPoolOn(open, compiled, tasks, true).promise;
   } finally {
     await open.release();
@@ -64,7 +64,7 @@ function findForwarders({ resolvedPreset }: CompiledSharedOptions<RunnerOptions>
 async function findTasks(compiled: CompiledSharedOptions<RunnerOptions>): Promise<TaskList> {
   const { taskList, taskDirectory } = compiled._rawOptions;
   if (taskList && taskDirectory) throw new ConfigError("Give either 'taskList' or 'taskDirectory', not both.");
-  if (taskList) return toTaskList(taskList);
+  if (taskList) return toTaskList(taskList, compiled.safeLogger);
   const { tasks } = await getTasks(compiled._rawOptions, compiled.settings.taskDirectory);
   return tasks;
 }
@@ -94,7 +94,7 @@ export function startRunner(
       const what = identifiers ? `Could not schedule ${identifiers.join(", ")}` : "Scheduling recurring jobs failed";
       const next = retryInMs === undefined ? "" : `; trying again in ${(retryInMs / 1000).toFixed(1)} s`;
       // The pool already logs an unreachable database, once.
-      logger[isAway(error) ? "debug" : "error"](`${what}: ${error.message}${next}`, { error });
+      logger[isUnreachable(error) ? "debug" : "error"](`${what}: ${error.message}${next}`, { error });
     },
   });
   const forwarders = findForwarders(compiled);

@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import type { Pool as PgPool } from "pg";
 import { executorFor } from "../client/transaction/executor-for.ts";
 import { requireOpenTransaction } from "../client/transaction/pg-client.ts";
@@ -5,6 +6,7 @@ import type { ForbiddenFlagsFn } from "../config/options.ts";
 import type { Database } from "../db/database.ts";
 import { OutageLog } from "../db/outage-log.ts";
 import { type EventHandlers, observeEvents } from "../emit.ts";
+import { ConfigError } from "../errors.ts";
 import { ProgressRecorder } from "../history/progress-recorder.ts";
 import { HistoryTender } from "../history/tender.ts";
 import type { Meter } from "../hooks/meter.ts";
@@ -42,7 +44,7 @@ export interface StartPoolOptions {
   readonly isOnce: boolean;
   readonly workerId?: string | undefined;
   readonly noHandleSignals?: boolean | undefined;
-  /** It may have no tasks, now or for ever. */
+  /** It may have no tasks, now or at any time. */
   readonly mayBeIdle?: boolean | undefined;
   readonly isForwarder?: boolean | undefined;
 }
@@ -155,5 +157,15 @@ function attachMeter(meter: Meter, { compiled, pgPool }: StartPoolOptions, pool:
 }
 
 function resolveFlags(flags: StartPoolOptions["forbiddenFlags"]): () => Promise<readonly string[] | null> {
-  return async () => (typeof flags === "function" ? await flags() : (flags ?? null));
+  if (typeof flags === "function") return async () => checkFlags(await flags());
+  const fixed = checkFlags(flags);
+  return async () => fixed;
+}
+
+function checkFlags(flags: unknown): readonly string[] | null {
+  if (flags === undefined || flags === null) return null;
+  if (Array.isArray(flags) && flags.every((flag) => typeof flag === "string")) return flags;
+  throw new ConfigError(
+    `'forbiddenFlags' must be an array of names, or a function that gives one, got ${inspect(flags)}.`,
+  );
 }

@@ -4,6 +4,7 @@ import { type JobAdmin, makeJobAdmin } from "../admin/job-admin.ts";
 import type { JobFilter } from "../admin/job-filter.ts";
 import { type JobInspector, makeJobInspector } from "../admin/job-inspector.ts";
 import { eachJobId, getJob } from "../admin/list-jobs.ts";
+import { type IndexStatesOptions, indexStates } from "../admin/state-indexes.ts";
 import { type ActionLog, makeActionLog } from "../audit/action-log.ts";
 import type { CallerTransaction } from "../caller-transaction.ts";
 import { type AddBatchJobFunction, makeAddBatchJob } from "../client/add-batch-job.ts";
@@ -13,11 +14,14 @@ import { type JobControl, makeJobControl } from "../control/job-control.ts";
 import { makePauseAdmin, type PauseAdmin } from "../control/pause-admin.ts";
 import type { Database } from "../db/database.ts";
 import { describeMigration } from "../db/migrate.ts";
+import { insufficientPrivilege } from "../db/sqlstate.ts";
+import { codeOf } from "../errors.ts";
 import { type HistoryReader, makeHistoryReader } from "../history/history-reader.ts";
 import { JobWatch } from "../history/job-watch.ts";
 import type { AddAnyJobFunction, AddAnyJobsFunction } from "../job.ts";
 import type { JobId } from "../job-checks.ts";
 import { type LimitAdmin, makeLimitAdmin } from "../limits/limit-admin.ts";
+import { buildLimitIndexes } from "../limits/limit-tender.ts";
 import type { EnhancedWithPgClient, Helpers, PromiseOrDirect } from "../task.ts";
 import { InFlight } from "../util/in-flight.ts";
 import { compileSharedOptions } from "./compile.ts";
@@ -73,6 +77,8 @@ export interface QueueUtils
   migrate(): Promise<void>;
   /** Deletes names of tasks and queues that no job uses, and permanently failed jobs if asked to. */
   cleanup(options?: CleanupOptions): Promise<void>;
+  /** Builds small indexes of running and of failed jobs, so that they are found among millions that wait; false, and nothing is done, if the table is small. A dashboard does this by itself. */
+  indexStates(options?: IndexStatesOptions): Promise<boolean>;
   /** Waits for pending adds, ends what waits for jobs, and closes the connections; your own `pgPool` stays open. May be called twice. */
   release(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -139,8 +145,15 @@ export async function makeWorkerUtils(
     schema: settings.schema,
     logger,
     withPgClient: database.withPgClient,
-    migrate: () => migrateSchema(database, ctx),
+    async migrate() {
+      await migrateSchema(database, ctx);
+      // A worker whose role does not own the tables leaves them to whoever migrates.
+      await buildLimitIndexes({ database, logger: safeLogger }).catch((error: unknown) => {
+        if (codeOf(error) !== insufficientPrivilege) throw error;
+      });
+    },
     cleanup: (cleanupOptions) => cleanup(database, cleanupOptions),
+    indexStates: (indexOptions) => indexStates(database, safeLogger, indexOptions),
     release,
     [Symbol.asyncDispose]: release,
   };

@@ -52,6 +52,12 @@ async function checkOutcomes(db: TestDatabase, jobs: number): Promise<void> {
       `select id, attempt, array_agg(outcome) as outcomes from (${outcomes}) as o group by id, attempt having count(*) > 1`,
     ),
   ).toEqual([]);
+  // The groups count each failure once.
+  const groups = (from: string): Promise<object[]> =>
+    db.query(`select fingerprint, expires_on, ${from} group by fingerprint, expires_on order by 1, 2`);
+  expect(await groups("sum(failures)::int as count from graphile_worker._hathi_error_groups")).toEqual(
+    await groups("count(*)::int from graphile_worker._hathi_history_attempts where fingerprint is not null"),
+  );
 }
 
 test("each attempt has exactly one outcome although backends are terminated all the time", async () => {

@@ -41,6 +41,10 @@ test("over weeks each task's jobs are kept for as long as it says, in as many pa
     await tend(db, [1, 14], day(today));
     await add(db, today, day(today), 1);
     await add(db, 1_000 + today, day(today), 14);
+    await db.query(
+      `insert into graphile_worker._hathi_error_groups values ($1::date + 1 + 14, 'f', 0, 'task', 'Error', 1, now(), now())`,
+      [day(today)],
+    );
     // Both of yesterday's are there for the whole of the next day, and the longer ones for fourteen.
     const ids = await kept(db);
     const since = (days: number): number[] =>
@@ -48,6 +52,7 @@ test("over weeks each task's jobs are kept for as long as it says, in as many pa
     expect(ids.filter((id) => id < 1_000)).toEqual(since(1));
     expect(ids.filter((id) => id > 1_000).map((id) => id - 1_000)).toEqual(since(14));
     expect((await partitions(db)).length).toBeLessThanOrEqual(2 * (14 + 4));
+    expect(await db.query("select from graphile_worker._hathi_error_groups")).toHaveLength(since(14).length);
   }
   expect(await db.query("select from graphile_worker._hathi_history_batches_rest")).toEqual([]);
 });

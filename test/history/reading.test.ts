@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { listAllErrorGroups } from "../../src/db/statements/history.ts";
 import { makeWorkerUtils, type QueueUtils } from "../../src/index.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
@@ -139,12 +140,14 @@ test("failures of one task, class and place are one group, whatever their messag
   await completed(6);
   const utils = await utilsOn(db);
   const groups = await utils.listErrors();
-  expect(groups.map(({ task_identifier, count, jobs }) => `${task_identifier} ${count} ${jobs}`).sort()).toEqual([
-    "a 1 1",
-    "a 2 2",
-    "b 1 1",
-    "text 2 2",
-  ]);
+  const summary = ["a 1 1", "a 2 2", "b 1 1", "text 2 2"];
+  expect(groups.map(({ task_identifier, count }) => `${task_identifier} ${count} ${count}`).sort()).toEqual(summary);
+  // The failures themselves say the same as what was kept of their groups.
+  const looked = await utils.listErrors({ since: new Date(0) });
+  expect(looked.map(({ task_identifier, count, jobs }) => `${task_identifier} ${count} ${jobs}`).sort()).toEqual(
+    summary,
+  );
+  expect(groups).toEqual(looked.map((group) => ({ ...group, jobs: null })));
   const twice = groups.find(({ task_identifier, count }) => task_identifier === "a" && count === 2)!;
   expect(twice).toMatchObject({ error_class: "TypeError", example_error: "Cannot read row 17" });
   expect(twice.first_at.getTime()).toBeLessThanOrEqual(twice.last_at.getTime());
@@ -183,6 +186,10 @@ test("a look-up reads a handful of pages, however many jobs have finished", asyn
       (expires_on, settled_at, entry, job_id, task_identifier, attempt, max_attempts, outcome, wait_ms, run_ms, worker_id, created_at, fingerprint)
     select '2029-01-03'::date + n % 3, '2029-01-02'::timestamptz + n * interval '1 second', n, n, 'task0', 1, 25, 'failed', 1, 1, 'w', now(), 'f' || n % 9
     from generate_series(1, 20000) as n`);
+  await db.query(`
+    insert into graphile_worker._hathi_error_groups
+    select expires_on, fingerprint, entry % 8, min(task_identifier), 'Error', count(*), min(settled_at), max(settled_at)
+    from graphile_worker._hathi_history_attempts group by expires_on, fingerprint, entry % 8`);
   await db.query("analyze graphile_worker._hathi_history_batches; analyze graphile_worker._hathi_history_attempts");
   const find = (id: number): Promise<number> =>
     pagesRead(db, `select * from graphile_worker._hathi_find_history('{${id}}')`);
@@ -200,4 +207,8 @@ test("a look-up reads a handful of pages, however many jobs have finished", asyn
     "null, null, 'no such key', null, null",
   ])
     expect(await list(filter), `pages for ${filter}`).toBeLessThan(600);
+  const text = listAllErrorGroups.text.replaceAll(/\$[12]::text/g, "null::text").replaceAll("$3", "50");
+  expect(await pagesRead(db, text), "pages for the groups of failures").toBeLessThan(100);
+  const groups = await (await utilsOn(db)).listErrors();
+  expect(groups.map(({ count }) => count)).toEqual(Array(9).fill(expect.toSatisfy((n) => n === 2222 || n === 2223)));
 });

@@ -19,16 +19,25 @@ test("every wait ends with its job although workers are killed and backends of b
     taskOptions: { work: { keepResult: true }, fail_first: { keepResult: true, backoff: { type: "fixed", delay: 1 } } },
   } as const;
   const victim = await startWorker(options);
-  const jobs = await utils.addJobs(
-    Array.from({ length: 400 }, (_, n) => ({ identifier: n % 4 === 0 ? "fail_first" : "work", payload: { ms: 5 } })),
-  );
+  const waits: Promise<unknown>[] = [];
   let ended = 0;
-  const waits = jobs.map(({ id }) =>
-    utils.waitForJob(id).then((result) => {
-      ended++;
-      return result;
-    }),
-  );
+  const addAndAwait = async (count: number): Promise<void> => {
+    const jobs = await utils.addJobs(
+      Array.from({ length: count }, (_, n) => ({
+        identifier: n % 4 === 0 ? "fail_first" : "work",
+        payload: { ms: 5 },
+      })),
+    );
+    for (const { id } of jobs) {
+      waits.push(
+        utils.waitForJob(id).then((result) => {
+          ended++;
+          return result;
+        }),
+      );
+    }
+  };
+  await addAndAwait(400);
   await until(() => ended > 50);
   const [{ worker_id: victimId }] = (await db.query<{ worker_id: string }>(
     "select worker_id from graphile_worker._hathi_history_attempts limit 1",
@@ -46,11 +55,12 @@ test("every wait ends with its job although workers are killed and backends of b
         where datname = current_database() and pid <> pg_backend_pid() and random() < 0.2
           and (query like '%_hathi_watch_jobs%' or query like '%hathi:ended%' or query like '%_kept(%')`);
       terminated += row!.count;
-      return ended === jobs.length;
+      // A quick machine may end every job before a termination hits.
+      if (terminated === 0) await addAndAwait(40);
+      return terminated > 0 && ended === waits.length;
     },
     { what: "all waits have ended", withinMs: 90_000 },
   );
-  expect(terminated).toBeGreaterThan(0);
   expect(new Set(await Promise.all(waits))).toEqual(new Set([null]));
   await other.stop();
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { CancelJobError, SnoozeError, UnrecoverableError } from "../../src/job-errors.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
-import { startWorker } from "../worker/kit.ts";
+import { heldTask, startWorker } from "../worker/kit.ts";
 
 interface Attempt {
   readonly job_id: string;
@@ -37,7 +37,7 @@ test("with history off, nothing is kept and no partition is made", async () => {
   expect(await batchesIn(db)).toEqual([]);
   expect(
     await db.query("select inhrelid from pg_inherits where inhparent::regclass::text like '%_hathi_history%'"),
-  ).toHaveLength(2 + 12); // the default partitions and their indexes
+  ).toHaveLength(2 + 11); // the default partitions and their indexes
 });
 
 test("successes share a row for each task, with ids, attempts, times, queues and keys", async () => {
@@ -231,6 +231,20 @@ test("a success after failures says which attempt it was", async () => {
   );
 });
 
+test("a job that succeeds although it was cancelled says which attempt that was, not how many it had left", async () => {
+  const db = await freshDatabase();
+  const held = heldTask();
+  const { runner, completed } = await startWorker(db, { held: held.task }, { history: "outcomes" });
+  const { id } = await runner.addJob("held", {}, { maxAttempts: 7 });
+  await held.begun(1);
+  await db.query("select graphile_worker.cancel_jobs(array[$1::bigint])", [id]);
+  held.release(0);
+  await completed(1);
+  expect(await db.query("select job_ids::text[] as ids, attempts from graphile_worker._hathi_history_batches")).toEqual(
+    [{ ids: [id], attempts: null }],
+  );
+});
+
 test("ids that lie far apart are kept in rows of their own, so that an index finds them", async () => {
   const db = await freshDatabase();
   await db.query(`
@@ -238,7 +252,7 @@ test("ids that lie far apart are kept in rows of their own, so that an index fin
     insert into graphile_worker._private_jobs (id, task_id, locked_by, locked_at, attempts) overriding system value
     select id, (select id from graphile_worker._private_tasks), 'me', now(), 1 from unnest('{5,6,5000,900000}'::bigint[]) as id`);
   const settle = `select * from graphile_worker._hathi_complete_jobs_kept(
-    'me', '{5,6,5000,900000}', null, '{}', '{1,2,3,4}', null, (select array_agg(id) from graphile_worker._private_tasks), '{outcomes}', '{1}',
+    'me', '{5,6,5000,900000}', null, '{}', null, '{1,2,3,4}', null, (select array_agg(id) from graphile_worker._private_tasks), '{outcomes}', '{1}',
     '{1}', '{}')`;
   expect(await db.query(settle)).toEqual([{ lost: null, held: null, held_queues: null }]);
   const written = (await batchesIn(db)).map(({ job_ids }) => job_ids);

@@ -104,7 +104,7 @@ test("a failure that will be tried again, and one that will not, are told of wit
   ]);
 });
 
-test("a job that was given back at the end of the grace period is told of as interrupted, once that is written", async () => {
+test("a job that was returned at the end of the grace period is reported as interrupted, once that is written", async () => {
   const db = await freshDatabase();
   const started = deferred();
   const interrupted = deferred<unknown>();
@@ -168,7 +168,7 @@ test("a worker that cannot go on says so", async () => {
   });
 });
 
-test("the local queue tells of its modes, of what it got and of what it gave back", async () => {
+test("the local queue reports its modes, what it got and what it returned", async () => {
   const db = await freshDatabase();
   const started = deferred();
   const seen = recorder(

@@ -47,13 +47,13 @@ async function interrupt(
   return { row: (await db.job(job.id))!, told: seen.names(), asked, queueLock: queue!.locked_by };
 }
 
-test.each<JobRecoveryResult>([undefined, "default"])("answered by %s, the job is given back", async (answer) => {
+test.each<JobRecoveryResult>([undefined, "default"])("answered by %s, the job is returned", async (answer) => {
   const { row, told, queueLock } = await interrupt(() => answer);
   expect(row).toMatchObject({ attempts: 0, locked_by: null, last_error: "Job recovered after worker interruption" });
   expect([told, queueLock]).toEqual([["jobInterrupted"], null]);
 });
 
-test("rescheduled, the job runs then, with its attempt given back", async () => {
+test("rescheduled, the job runs then, with its attempt restored", async () => {
   const { row, told, queueLock } = await interrupt(() => ({ reschedule: { runAt: later } }));
   expect(row).toMatchObject({ attempts: 0, locked_by: null, run_at: later });
   expect([told, queueLock]).toEqual([["jobInterrupted"], null]);

@@ -126,7 +126,7 @@ test("afterJobRun that fails a batch leaves what the batch has left to do", asyn
   expect(left).toMatchObject({ last_error: "in other words", payload: [2, 3] });
 });
 
-test("a job that is given back while beforeJobRun ponders is not run", async () => {
+test("a job that is returned while beforeJobRun ponders is not run", async () => {
   const db = await freshDatabase();
   const asked = deferred();
   const answer = deferred();

@@ -57,10 +57,16 @@ test("a worker is registered before it claims, with what others want to know abo
   await addJob(database, "task");
   await start(database, {
     concurrency: 3,
+    appVersion: "1.2.3",
     taskList: {
       task: async (_payload, { job, query }) =>
         seen.resolve(
-          (await query("select metadata from graphile_worker._private_workers where id = $1", [job.locked_by])).rows,
+          (
+            await query(
+              "select metadata - 'loopDelayMs' as metadata from graphile_worker._private_workers where id = $1",
+              [job.locked_by],
+            )
+          ).rows,
         ),
       other: () => undefined,
     },
@@ -71,12 +77,41 @@ test("a worker is registered before it claims, with what others want to know abo
         pid: process.pid,
         hostname: expect.any(String),
         version: expect.stringMatching(/^\d/),
+        appVersion: "1.2.3",
         concurrency: 3,
         migration: expect.any(Number),
         tasks: ["task", "other"],
       },
     },
   ]);
+});
+
+test("a heartbeat tells by how much the event loop was late", async () => {
+  const database = await freshDatabase();
+  const hasEnded = deferred<void>();
+  const blockMs = 700;
+  // The next heartbeat writes over it, so each is kept here.
+  await database.query(`
+    create table delays (ms integer);
+    create function keep_delay() returns trigger language plpgsql as
+      'begin insert into public.delays values ((new.metadata ->> ''loopDelayMs'')::integer); return null; end';
+    create trigger keep_delay after update on graphile_worker._private_workers for each row execute function keep_delay()`);
+  await start(database, {
+    taskList: {
+      compute: () => {
+        const endsAt = performance.now() + blockMs;
+        while (performance.now() < endsAt);
+        hasEnded.resolve();
+      },
+    },
+  });
+  await addJob(database, "compute");
+  await hasEnded.promise;
+  const isTold = async (): Promise<boolean> => {
+    const [row] = await database.query<{ ms: number | null }>("select max(ms) as ms from delays");
+    return (row?.ms ?? 0) >= blockMs - 100;
+  };
+  await until(isTold, { what: "a beat that tells of the block" });
 });
 
 test("without the option nobody is registered", async () => {
@@ -149,9 +184,10 @@ test("a burial waits for no claim and a claim for no burial: a sweep skips a wor
   const database = await freshDatabase();
   const { runner } = await start(database, { recovery: { ...quick, sweepInterval: 3_600_000 } });
   const [before] = await until(async () => (await registered(database)).length === 1 && (await registered(database)));
-  // Claims wait in the database until we let them go on.
+  // Claims stay in the database until we let them go on. They do not wait for a lock, since they would give up after a moment.
   await database.pool.query(`
-    create function wait() returns trigger language plpgsql as 'begin perform pg_advisory_xact_lock_shared(42); return new; end';
+    create function wait() returns trigger language plpgsql as
+      'begin while not pg_try_advisory_xact_lock_shared(42) loop perform pg_sleep(0.01); end loop; return new; end';
     create trigger wait before update on graphile_worker._private_jobs for each row
       when (new.locked_by is not null) execute function wait();`);
   const brake = await database.pool.connect();
@@ -159,7 +195,12 @@ test("a burial waits for no claim and a claim for no burial: a sweep skips a wor
   await brake.query("select pg_advisory_lock(42)");
   const id = await addJob(database, "task", {}, { queue: "q" });
   await until(
-    async () => (await database.query(`select ${advisoryLocks} and objid = 42 and not granted`)).length === 1,
+    async () =>
+      (
+        await database.query(
+          "select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'",
+        )
+      ).length > 0,
   );
   const utils = await makeWorkerUtils({ connectionString: database.url });
   onTestFinished(() => utils.release());

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
-import { hasPgBouncer, startPgBouncer } from "../support/pgbouncer.ts";
+import { hasPgBouncer, noPgBouncer, startPgBouncer } from "../support/pgbouncer.ts";
 import { startProxy } from "../support/proxy.ts";
 import { until } from "../support/wait.ts";
 import { startOriginal, type WorkerProcess } from "../support/worker-process.ts";
@@ -208,7 +208,7 @@ test("a worker that the network swallows loses its job to others, and is fenced 
   await gone(database, id);
 }, 60_000);
 
-test("when the database was away for everybody, nobody is taken for dead", async () => {
+test("when the database was unreachable for all workers, none is taken for dead", async () => {
   const database = await freshDatabase();
   const proxy = await startProxy(database.url);
   const recovery = { ...quickly, sweepThreshold: 2_000, heartbeatInterval: 1_000, crashGrace: 8_000 };
@@ -282,7 +282,7 @@ test("a long job of an original Graphile Worker is left alone, with its queue", 
 test("through PgBouncer in transaction mode a death is known by its silence, and no lock stays behind", {
   timeout: 60_000,
 }, async ({ skip }) => {
-  skip(!hasPgBouncer, "PgBouncer is not installed here ('apt-get install pgbouncer'), so nothing is shown about it");
+  skip(!hasPgBouncer, noPgBouncer);
   const database = await freshDatabase();
   const connectionString = await startPgBouncer(database.url);
   const victim = await startRecovering(database, { connectionString });

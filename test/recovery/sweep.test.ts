@@ -296,7 +296,29 @@ test.each([
     await db.query("update graphile_worker._private_jobs set run_at = now()");
   }
   expect(await db.job(id)).toMatchObject({ attempts: 0, locked_by: null });
-  expect(await crashesOf(db, id)).toBe(0);
+  expect((await crashesOf(db, id)) ?? 0).toBe(0);
+});
+
+test.each(["silent", "lost"])("jobs of a forwarder that is %s are free at once and in their place", async (way) => {
+  const db = await freshDatabase();
+  // It could adopt suspects, if there were any.
+  await worker(db, "heir", 0, { concurrency: 10, migration: 6 });
+  await worker(db, "dead", way === "silent" ? 1_000 : 5, { concurrency: 500, forwards: true });
+  if (way === "lost") {
+    await db.query(
+      `insert into graphile_worker._hathi_worker_lines (id, key, lost_at)
+       values ('dead', 4711, now() - interval '1 minute')`,
+    );
+  }
+  for (let n = 0; n < 20; n++) await held(db, "dead", "mail", {}, n % 4 === 0 ? { queue: "q" } : {});
+  const dueAt = async () => (await db.jobs()).map(({ id, run_at }) => [id, run_at]);
+  const before = await dueAt();
+  const { jobs } = await sweepIn(db);
+  expect(new Set(jobs.map(({ outcome }) => outcome))).toEqual(new Set(["recovered"]));
+  expect(jobs).toHaveLength(20);
+  expect(await dueAt()).toEqual(before);
+  expect((await db.jobs()).every(({ locked_by, attempts }) => locked_by === null && attempts === 0)).toBe(true);
+  expect(await db.query("select from graphile_worker._private_job_queues where locked_at is not null")).toEqual([]);
 });
 
 test("where workers die without the suspect, too, it takes more to fail it", async () => {

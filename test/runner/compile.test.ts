@@ -135,6 +135,7 @@ describe("compiling options", () => {
 
 describe("options that cannot work", () => {
   test.each([
+    [{ tasks: {} }, "Unknown option 'tasks' is ignored. Did you mean 'taskList'?"],
     [{ pollIntervall: 5 }, "Unknown option 'pollIntervall' is ignored. Did you mean 'pollInterval'?"],
     [{ poll_interval: 5 }, "Unknown option 'poll_interval' is ignored. Did you mean 'pollInterval'?"],
     [{ zebra: 5 }, "Unknown option 'zebra' is ignored."],

@@ -2,12 +2,14 @@ import { EventEmitter } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Pool } from "pg";
+import { Client, type Pool } from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import type { WorkerEvents } from "../../src/events.ts";
 import { run, runOnce } from "../../src/runner/run.ts";
 import { runTaskList, runTaskListOnce } from "../../src/runner/run-task-list.ts";
 import type { RunnerOptions } from "../../src/runner/runner-options.ts";
+import { makeWorkerUtils } from "../../src/runner/worker-utils.ts";
+import type { TaskList } from "../../src/task.ts";
 import { loadOriginal } from "../compat/original.ts";
 import { freshDatabase, type TestDatabase, testPool } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
@@ -167,7 +169,7 @@ test("a user's pool: its handlers, its size and its life stay the user's", async
   expect(count()).toEqual(before);
   expect(pgPool.ended).toBe(false);
   expect((await pgPool.query("select 1 as one")).rows).toEqual([{ one: 1 }]);
-  // A connection that was just being made when the runner stopped is given back when it is there.
+  // A connection that was just being made when the runner stopped is released when it is there.
   await until(() => pgPool.totalCount === pgPool.idleCount);
   const client = await pgPool.connect();
   expect([client.listenerCount("notification"), client.listenerCount("end")]).toEqual([0, expect.any(Number)]);
@@ -183,6 +185,8 @@ test("a pool without handlers is lent some for as long as the runner runs, and t
   expect(lines.some(({ level, message }) => level === "warning" && message.includes("pool.on('error'"))).toBe(true);
   await runner.stop();
   expect(pgPool.listenerCount("error")).toBe(0);
+  // The database may be dropped before the last connection is closed.
+  pgPool.on("error", () => undefined);
 });
 
 test.each([
@@ -294,4 +298,67 @@ test("announced migrations that we know, or of another schema of the database, s
   await announceMigration(db, "graphile_worker", 100);
   await runner.promise;
   expect(process.exitCode).toBe(57);
+});
+
+test("what stands in a task list and is no function is named and left out", async () => {
+  const db = await freshDatabase();
+  const { logger, lines } = rememberingLogger();
+  const messages = (level: string): string[] =>
+    lines.filter((line) => line.level === level).map(({ message }) => message);
+  const taskList = { t: () => undefined, limit: 5, off: undefined, none: null } as unknown as TaskList;
+  await runOnce({ ...quiet(), logger, connectionString: db.url, taskList });
+  expect(messages("warning")).toEqual(["Not a task: 'limit' of the task list is a number, not a function."]);
+  await expect(runOnce({ ...quiet(), connectionString: db.url }, "tasks" as never)).rejects.toThrow(
+    /^The task list must be an object of functions such as .*, got 'tasks'\.$/,
+  );
+});
+
+test.each(["x", [1], {}])("forbidden flags that are no list of names are refused: %o", async (forbiddenFlags) => {
+  const db = await freshDatabase();
+  const options = { ...quiet(), connectionString: db.url, taskList: { t: () => undefined } };
+  const sentence = /^'forbiddenFlags' must be an array of names, or a function that gives one, got /;
+  await expect(run({ ...options, forbiddenFlags } as never)).rejects.toThrow(sentence);
+  await expect(runOnce({ ...options, forbiddenFlags: () => forbiddenFlags } as never)).rejects.toThrow(sentence);
+});
+
+test("forbidden flags that cannot be had are not put down to the database", async () => {
+  const db = await freshDatabase();
+  const { logger, lines } = rememberingLogger();
+  const messages = (level: string): string[] =>
+    lines.filter((line) => line.level === level).map(({ message }) => message);
+  let isBroken = true;
+  const forbiddenFlags = (): null => {
+    if (isBroken) throw new Error("no flags today");
+    return null;
+  };
+  const { runner, completed } = await startWorker(
+    db,
+    { t: () => undefined },
+    { logger, pollInterval: 10, forbiddenFlags },
+  );
+  await until(() => messages("error").length > 0);
+  expect(messages("error")).toEqual(["Cannot ask for jobs (no flags today); trying again. Running jobs go on."]);
+  isBroken = false;
+  await runner.addJob("t", {});
+  await completed(1);
+  expect(messages("info")).toContainEqual(expect.stringMatching(/^Asking for jobs works again after [\d.]+ s\.$/));
+  await runner.stop();
+});
+
+test.each([
+  ["nothing", undefined, /^The options must be an object such as .*, got undefined\.$/],
+  [
+    "a connection string",
+    "postgres://ada:secret@127.0.0.1/x",
+    /^The options must be an object such as .*, got string\.$/,
+  ],
+  ["a client for a pool", { pgPool: new Client(), taskList: {} }, /^'pgPool' must be a Pool of the package 'pg'/],
+  ["a list for a crontab", { crontab: ["* * * * * t"] }, /^'crontab' must be the text of a crontab/],
+  ["a function for a task list", { taskList: () => undefined }, /^The task list must be an object of functions/],
+])("%s for options is answered with one sentence", async (_, given, sentence) => {
+  const isAnObject = typeof given === "object";
+  const db = isAnObject && !("pgPool" in given) ? await freshDatabase() : undefined;
+  const options = isAnObject ? { ...quiet(), taskList: {}, ...(db && { connectionString: db.url }), ...given } : given;
+  await expect(run(options as RunnerOptions)).rejects.toThrow(sentence);
+  if (!isAnObject) await expect(makeWorkerUtils(given as never)).rejects.toThrow(sentence);
 });
