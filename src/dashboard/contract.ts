@@ -60,7 +60,7 @@ export type Permission = (typeof permissions)[number];
 export interface Session {
   readonly user: string | null;
   readonly can: readonly Permission[];
-  /** Nobody may change anything here. */
+  /** No user may change anything here. */
   readonly isReadOnly: boolean;
   /** There is a session that `POST api/sign-out` ends. */
   readonly canSignOut: boolean;
@@ -103,6 +103,17 @@ export interface Overview {
   readonly counts: JobCounts;
   /** The pauses in force. */
   readonly pauses: readonly PauseInfo[];
+  /** When workers that run now were started; the latest, oldest first. */
+  readonly starts: readonly StartMark[];
+}
+
+/** Workers of one version that started together: a deploy or a restart. */
+export interface StartMark {
+  /** The first of them, in seconds since 1970. */
+  readonly at: number;
+  /** Of the app; null if its workers do not say. */
+  readonly version: string | null;
+  readonly workers: number;
 }
 
 export interface Warning {
@@ -282,14 +293,16 @@ export interface TimelineEntry {
   readonly worker: string | null;
   readonly waitMs: number | null;
   readonly runMs: number | null;
-  /** With its stack. */
   readonly error: string | null;
   readonly fingerprint: string | null;
+  /** Where it was thrown: the frames alone. */
+  readonly stack: string | null;
 }
 
+/** A job that was added in the same trace: by the same request, say, or the same run of a task. */
 export interface RelatedJob {
   readonly id: string;
-  readonly relation: "added-by" | "added";
+  readonly added: "earlier" | "later";
   readonly task: string;
   readonly state: JobStateName | "finished";
 }
@@ -334,8 +347,10 @@ export interface ErrorGroupRow {
 export interface ErrorDetails {
   readonly now: Moment;
   readonly group: ErrorGroupRow;
-  /** The latest, with its stack. */
+  /** The latest. */
   readonly error: string;
+  /** Where it was thrown, if it is known. */
+  readonly stack: string | null;
   /** The latest attempts that failed so. */
   readonly attempts: readonly HistoryRow[];
   /** Jobs that are still there and whose last attempt failed so. */
@@ -400,7 +415,7 @@ export interface CronRow {
   readonly next: readonly CronRunTime[];
   readonly knownSince: Moment | null;
   readonly lastRunAt: Moment | null;
-  /** A run was due more than a minute ago and nobody scheduled it. */
+  /** A run was due more than a minute ago and no worker scheduled it. */
   readonly missedAt: Moment | null;
   readonly pause: PauseInfo | null;
   readonly canRunNow: boolean;
@@ -426,6 +441,8 @@ export interface WorkerRow {
   readonly hostname: string | null;
   readonly pid: number | null;
   readonly version: string | null;
+  /** Of the app that it runs in. */
+  readonly appVersion: string | null;
   readonly slots: number | null;
   /** Jobs that it holds. */
   readonly jobs: number;
@@ -484,16 +501,26 @@ export interface LimitInfo extends LimitId {
   /** Keys with values of their own; at most 50. */
   readonly keys: readonly LimitKey[];
   readonly holds: readonly LimitHoldInfo[];
+  /** Keys of the jobs that come next, those with the most jobs first; at most ten. */
+  readonly waitingKeys: readonly WaitingKey[];
+  /** So many jobs were looked at for them. */
+  readonly waitingLookedAt: number;
   /** Changed at run time, or made then: it can be taken back. */
   readonly isChanged: boolean;
 }
 
 /** Null leaves the limit's own value. */
 export interface LimitKey {
-  /** Empty for jobs without a key. */
+  /** Empty for jobs without a key; `redactedText` if it is a hidden part of payloads, as elsewhere. */
   readonly key: string;
   readonly limit: number | null;
   readonly weight: number | null;
+}
+
+interface WaitingKey {
+  /** Empty for jobs without a key. */
+  readonly key: string;
+  readonly jobs: number;
 }
 
 export interface LimitHoldInfo {

@@ -1,15 +1,13 @@
+import { inspect } from "node:util";
+import { ConfigError } from "../errors.ts";
 import type { ForwardMessage } from "./message.ts";
-import { NatsHeaders } from "./nats-headers.ts";
+import { natsHeaders } from "./nats-headers.ts";
+import { type NatsConnection, NatsLine } from "./nats-line.ts";
 import { acked, type PublishResult, resultOf, type Target } from "./target.ts";
 
 /** The part of a `JetStreamClient` of `@nats-io/jetstream` that is used. */
 export interface NatsClient {
-  publish(
-    subject: string,
-    data: string,
-    options: { msgID: string; headers: never; timeout?: number },
-  ): Promise<unknown>;
-  jetstreamManager?(): Promise<{ streams: { find(subject: string): Promise<string> } }>;
+  jetstreamManager(checkAPI?: boolean): Promise<{ streams: { find(subject: string): Promise<string> } }>;
 }
 
 export interface NatsOptions {
@@ -21,46 +19,75 @@ export interface NatsOptions {
   readonly timeout?: number;
 }
 
+/** No stream answered. */
+const unheard: PublishResult = { outcome: "absent", reason: "no stream answers" };
+const noResponders = 503;
+const tooLargeForStream = 10054;
+
 /** NATS JetStream: each message is confirmed by its stream, which drops copies (by their id) within its duplicate window. */
 export function nats({ client, subject, timeout }: NatsOptions): Target {
   const subjectOf = typeof subject === "function" ? subject : () => subject;
-  const publishOne = async (message: ForwardMessage): Promise<PublishResult> => {
-    const to = subjectOf(message);
+  const { nc, timeout: ownTimeout } = client as { nc?: NatsConnection; timeout?: number };
+  if (typeof nc?.publish !== "function" || typeof nc.subscribe !== "function") {
+    throw new ConfigError(
+      `'client' of nats() must be what jetstream(connection) gives, got ${inspect(client, { depth: 0 })}.`,
+    );
+  }
+  const line = new NatsLine(nc, readAnswer, timeout ?? ownTimeout ?? 5_000);
+  return {
+    name: "NATS",
+    async publish(batch) {
+      const posts = batch.map((message) => ({
+        subject: subjectOf(message),
+        body: message.body,
+        headers: natsHeaders(message.id, message.headers),
+      }));
+      const { results, reason } = await line.publish(posts, judgeThrown);
+      const given = results.map((result) => result ?? resultOf("absent", reason));
+      if (!given.includes(unheard)) return given;
+      const unheardOf = new Set(posts.filter((_, n) => given[n] === unheard).map((post) => post.subject));
+      const missing = (await line.orLost(findMissing(client, unheardOf))) ?? new Map<string, PublishResult>();
+      return given.map((result, n) => (result === unheard ? (missing.get(posts[n]!.subject) ?? unheard) : result));
+    },
+  };
+}
+
+/** What a stream, or the server, says of a message. */
+function readAnswer(text: string, status: number | undefined): PublishResult {
+  if (status === noResponders) return unheard;
+  const { stream, error } = parse(text);
+  if (error) return resultOf(error.err_code === tooLargeForStream ? "reject" : "retry", error.description ?? text);
+  return stream ? acked : resultOf("absent", `not an answer of a stream: ${text}`);
+}
+
+function parse(text: string): { stream?: string; error?: { err_code?: number; description?: string } } {
+  try {
+    return JSON.parse(text) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+/** What the client throws instead of sending a message. */
+function judgeThrown(error: unknown): PublishResult {
+  const { name = "" } = error as { name?: string };
+  // A subject that cannot be, or a message that is too large for the server.
+  return resultOf(name === "InvalidSubjectError" || name === "InvalidArgumentError" ? "reject" : "absent", error);
+}
+
+/** Of subjects that nothing listens to, those that no stream takes, as JetStream says itself; otherwise it is not up yet. */
+async function findMissing(client: NatsClient, subjects: ReadonlySet<string>): Promise<Map<string, PublishResult>> {
+  const missing = new Map<string, PublishResult>();
+  const look = async (subject: string): Promise<void> => {
     try {
-      await client.publish(to, message.body, {
-        msgID: message.id,
-        headers: new NatsHeaders(message.headers) as never,
-        ...(timeout !== undefined && { timeout }),
-      });
-      return acked;
+      const manager = await client.jetstreamManager(false);
+      await manager.streams.find(subject);
     } catch (error) {
-      return await judge(client, to, error);
+      const { name, message } = error as Error;
+      const isNone = name === "StreamNotFoundError" || /no stream matches subject/i.test(message);
+      if (isNone) missing.set(subject, resultOf("reject", `no stream takes the subject '${subject}'`));
     }
   };
-  return { name: "NATS", publish: (batch) => Promise.all(batch.map(publishOne)) };
-}
-
-/** What an error says of the message. */
-async function judge(client: NatsClient, subject: string, error: unknown): Promise<PublishResult> {
-  const { name = "", code } = error as { name?: string; code?: unknown };
-  if (name === "InvalidSubjectError") return resultOf("reject", error);
-  // Too large for the server, or for the stream.
-  if (name === "InvalidArgumentError" || code === 10054) return resultOf("reject", error);
-  // An answer of the stream: it is full, say, or sealed.
-  if (name === "JetStreamApiError") return resultOf("retry", error);
-  if (name === "JetStreamNotEnabled" || name === "NoRespondersError") return await judgeUnheard(client, subject, error);
-  return resultOf("absent", error);
-}
-
-/** Nothing listens: no stream takes the subject, if JetStream says so itself; else it is not up yet. */
-async function judgeUnheard(client: NatsClient, subject: string, error: unknown): Promise<PublishResult> {
-  try {
-    const manager = await client.jetstreamManager?.();
-    await manager?.streams.find(subject);
-    return resultOf("absent", error);
-  } catch (found) {
-    const { name, message } = found as Error;
-    const isNone = name === "StreamNotFoundError" || /no stream matches subject/i.test(message);
-    return isNone ? resultOf("reject", `no stream takes the subject '${subject}'`) : resultOf("absent", error);
-  }
+  await Promise.all([...subjects].map(look));
+  return missing;
 }

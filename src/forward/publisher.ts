@@ -8,7 +8,8 @@ import { clearTimeout, monotonicMs, setImmediate, setTimeout } from "../util/tim
 import type { ForwardMessage } from "./message.ts";
 import type { PublishOutcome, PublishResult, Target } from "./target.ts";
 
-const absentBackoff = { minMs: 100, maxMs: 5_000, factor: 1.5 };
+// A try costs little, and everything waits for it: a broker that comes and goes must not be missed.
+const absentBackoff = { minMs: 100, maxMs: 1_000, factor: 1.5 };
 /** A target that has not answered for this long is logged as unreachable. */
 const silenceMs = 10_000;
 

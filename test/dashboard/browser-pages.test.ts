@@ -58,7 +58,7 @@ test.skipIf(!hasBrowser)(
       ["workers", "Alive"],
       ["limits", "just so"],
       ["history", "mail/send"],
-      ["audit", "Nobody has changed anything here yet."],
+      ["audit", "No changes have been made here yet."],
       ["nowhere", "There is no such page."],
     ];
     for (const [path, text] of pages) {

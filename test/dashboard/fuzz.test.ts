@@ -5,6 +5,7 @@ import { routes } from "../../src/dashboard/server/routes.ts";
 import { makeWorkerUtils } from "../../src/index.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
+import { times } from "../support/times.ts";
 import { type Desk, openDesk } from "./kit.ts";
 
 /* Whatever is sent to whichever address: the answer is one that the contract knows, never a mistake of ours, and tells nothing of the inside. */
@@ -172,7 +173,7 @@ const search = (pairs: [string, string][]): string => new URLSearchParams(pairs)
 
 propertyTest.prop(
   [fc.constantFrom(...routes.filter(({ method }) => method === "GET").map(({ path }) => path)), query],
-  { numRuns: 400 },
+  { numRuns: times(150) },
 )("reading", async (path, pairs) => {
   const url = `http://localhost/api/${path}?${search(pairs)}`;
   await check(await desk.dashboard.fetch(new Request(url)), url);
@@ -180,7 +181,7 @@ propertyTest.prop(
 
 propertyTest.prop(
   [fc.constantFrom(...routes.filter(({ method }) => method === "POST").map(({ path }) => path)), body],
-  { numRuns: 400 },
+  { numRuns: times(150) },
 )("changing", async (path, given) => {
   const { dashboard } = desk;
   const text = JSON.stringify(given) ?? "";
@@ -198,7 +199,7 @@ propertyTest.prop(
     fc.webQueryParameters(),
     fc.string(),
   ],
-  { numRuns: 300 },
+  { numRuns: times(100) },
 )("any address, any method", async (method, path, pairs, text) => {
   const withBody = method !== "GET" && method !== "HEAD" ? { body: text } : {};
   const headers = { "x-hathi-dashboard": "1", "content-type": "application/json" };

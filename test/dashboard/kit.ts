@@ -27,7 +27,8 @@ export function openDesk(db: TestDatabase, options: Partial<DashboardOptions> = 
   const { logger, lines } = rememberingLogger();
   // The machine may be busy.
   const patient = { migrate: false, statementTimeout: 30_000 };
-  const dashboard = createDashboard({ auth: "host", connectionString: db.url, ...patient, logger, ...options });
+  const place = options.pgPool ? {} : { connectionString: db.url };
+  const dashboard = createDashboard({ auth: "host", ...place, ...patient, logger, ...options });
   if (!isKept) onTestFinished(() => dashboard.close());
   const ask = async <T>(request: Request): Promise<Told<T>> => {
     const { status, headers, ...answer } = await tell(await dashboard.fetch(request));

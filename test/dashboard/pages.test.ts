@@ -62,6 +62,7 @@ beforeAll(async () => {
     crontab: " ",
     concurrency: 4,
     recovery: true,
+    appVersion: "4.2.0",
     history: "full",
     metrics: makeMetrics(),
     noHandleSignals: true,
@@ -137,6 +138,7 @@ test("the overview tells rates, counts, workers, tasks and what is wrong", async
   });
   expect(page.counts).toMatchObject({ waiting: { count: 2 }, scheduled: { count: 1 } });
   expect(page.workers).toEqual({ alive: 1, silent: 0, slots: 4, busy: 1 });
+  expect(page.starts).toEqual([{ at: expect.any(Number), version: "4.2.0", workers: 1 }]);
   expect(page.figures.finishedPerMinute).toBeGreaterThan(0);
   expect(page.figures.failureRate).toBeGreaterThan(0.01);
   expect(page.figures.oldestId).toBe(ids.behind);
@@ -204,11 +206,12 @@ test("a job tells why, what happened to it, its payload without secrets, and wha
     attempt: 1,
     error: expect.stringContaining("total is undefined"),
     fingerprint: expect.any(String),
+    stack: expect.stringMatching(/^ {4}at .*pages\.test\.ts:\d+/),
   });
   expect(dead).toMatchObject({
     payload: { invoice: 9917 },
     trace: { traceId: trace.trace_id, spanId: trace.span_id },
-    related: [{ id: ids.traced, relation: "added", task: "nobody-has-it", state: "waiting" }],
+    related: [{ id: ids.traced, added: "later", task: "nobody-has-it", state: "waiting" }],
     lastError: expect.stringContaining("total is undefined"),
     actions: ["retry", "reschedule", "remove"],
   });
@@ -243,6 +246,7 @@ test("errors are grouped, and a group shows its stack, its attempts and the jobs
     attempts: [{ id: ids.dead, outcome: "permanentlyFailed" }],
   });
   expect(details.error).toContain("total is undefined");
+  expect(details.stack).toMatch(/^ {4}at .*pages\.test\.ts:\d+/);
   expect((await read<JobsPage>(`jobs?error=${groups[0]!.fingerprint}`)).jobs.map(({ id }) => id)).toEqual([ids.dead]);
   expect((await desk.get("error?fingerprint=none")).status).toBe(404);
 });
@@ -286,6 +290,7 @@ test("tasks, one task, queues, workers, history and limits", async () => {
       jobs: 1,
       queues: 1,
       pid: process.pid,
+      appVersion: "4.2.0",
       tasks: ["mail/send", "hold", "broken"],
       running: [{ id: ids.held, task: "hold" }],
     },

@@ -1,7 +1,15 @@
 import { onTestFinished } from "vitest";
 import { z } from "zod";
 import { type ServeDashboardOptions, serveDashboard } from "../../src/dashboard/server/index.ts";
-import { defineTask, makeWorkerUtils, parseCrontab, type QueueUtils, run, type TaskList } from "../../src/index.ts";
+import {
+  defineTask,
+  makeWorkerUtils,
+  parseCrontab,
+  type QueueUtils,
+  type RunnerOptions,
+  run,
+  type TaskList,
+} from "../../src/index.ts";
 import { makeMetrics } from "../../src/metrics/index.ts";
 import { deferred } from "../../src/util/deferred.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
@@ -20,11 +28,16 @@ export interface Scene {
 interface SceneOptions {
   /** Further tasks of the worker. */
   readonly tasks?: TaskList;
+  readonly taskOptions?: RunnerOptions["taskOptions"];
   readonly dashboard?: Partial<ServeDashboardOptions>;
 }
 
 /** A database, a worker that runs jobs, and a dashboard over both. */
-export async function makeScene({ tasks: further = {}, dashboard = {} }: SceneOptions = {}): Promise<Scene> {
+export async function makeScene({
+  tasks: further = {},
+  taskOptions,
+  dashboard = {},
+}: SceneOptions = {}): Promise<Scene> {
   const database = await freshDatabase();
   const { logger } = rememberingLogger();
   const gate = deferred();
@@ -44,11 +57,13 @@ export async function makeScene({ tasks: further = {}, dashboard = {} }: SceneOp
     pgPool: database.pool,
     logger,
     taskList: tasks,
+    ...(taskOptions && { taskOptions }),
     parsedCronItems: cronItems,
     concurrency: 4,
     pollInterval: 100,
     history: "full",
     recovery: true,
+    appVersion: "4.2.0",
     metrics: makeMetrics(),
     noHandleSignals: true,
   });

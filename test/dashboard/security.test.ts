@@ -1,9 +1,18 @@
 import { request as nodeRequest } from "node:http";
-import { expect, test } from "vitest";
-import { permissions, type Session } from "../../src/dashboard/contract.ts";
+import { expect, onTestFinished, test } from "vitest";
+import {
+  type JobDetails,
+  type LimitsPage,
+  permissions,
+  redactedText,
+  type Session,
+} from "../../src/dashboard/contract.ts";
 import { createDashboard, type DashboardOptions, serveDashboard } from "../../src/dashboard/server/index.ts";
+import { run } from "../../src/index.ts";
+import { deferred } from "../../src/util/deferred.ts";
 import { rememberingLogger } from "../support/log.ts";
 import { sharedDatabase } from "../support/shared-database.ts";
+import { until } from "../support/wait.ts";
 import { openDesk, origin } from "./kit.ts";
 
 const database = sharedDatabase();
@@ -323,6 +332,64 @@ test("a search does not tell, character by character, what is hidden", async () 
   });
   expect(preview.body.count).toBe(0);
   expect((await get<{ count: number }>("count?search=hunter2")).body.count).toBe(0);
+});
+
+test("the keys of a limit are parts of payloads: where those are hidden, no page and no message has them", async () => {
+  const { logger } = rememberingLogger();
+  const held = deferred();
+  const runner = await run({
+    pgPool: database().pool,
+    logger,
+    noHandleSignals: true,
+    concurrency: 3,
+    taskList: { call: () => held.promise },
+    taskOptions: { call: { concurrency: { limit: 1, key: "account.apiKey" } } },
+  });
+  onTestFinished(async () => {
+    held.resolve();
+    await runner.stop();
+  });
+  const payload = { account: { apiKey: "sk-hush-1" } };
+  await runner.addJob("call", payload);
+  const { id: waiting } = await runner.addJob("call", payload);
+  for (const further of [{}, { account: { apiKey: { inner: "sk-hush-3" } } }]) {
+    await runner.addJob("call", further);
+    await runner.addJob("call", further);
+  }
+  const limit = { name: "call", kind: "concurrency", path: ["account", "apiKey"] };
+  // That jobs have no key is no secret. A key that is an object may contain what is.
+  for (const [redact, shown] of [
+    [undefined, [redactedText, redactedText]],
+    [["account"], [redactedText, redactedText]],
+    [["**.inner"], ["sk-hush-1", redactedText]],
+    [[], ["sk-hush-1", '{"inner":"sk-hush-3"}']],
+  ] as const) {
+    const isHidden = shown[0] === redactedText;
+    const { get, post } = openDesk(database(), redact ? { redact } : {});
+    const found = await until(async () => {
+      const page = (await get<LimitsPage>("limits")).body.limits.find(({ name }) => name === "call");
+      return page && page.waitingKeys.length === 3 && page;
+    });
+    const set = await post<{ message: string }>("actions/setLimit", { ...limit, key: "sk-hush-2", limit: 3 });
+    expect(set.status).toBe(200);
+    const limited = await until(async () => {
+      const { why } = (await get<JobDetails>(`job?id=${waiting}`)).body;
+      return why.find(({ kind }) => kind === "limited");
+    });
+    expect(limited.message).toContain("1 of 1 places are taken");
+    const pages = [
+      found,
+      set.body,
+      ...(await Promise.all(
+        ["limits", "task?name=call", "audit", `job?id=${waiting}`, "jobs?task=call", "overview"].map(
+          async (path) => (await get(path)).body,
+        ),
+      )),
+    ];
+    expect(found.waitingKeys.map(({ key }) => key).sort()).toEqual(["", ...shown]);
+    expect([redact, JSON.stringify(pages).includes("sk-hush")]).toEqual([redact, !isHidden]);
+    expect(limited.message.includes(redactedText)).toBe(isHidden);
+  }
 });
 
 test("what goes wrong in the database is not told", async () => {

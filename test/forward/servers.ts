@@ -12,6 +12,8 @@ export interface Server {
   readonly port: number;
   /** SIGKILL, until it is gone. */
   kill(): Promise<void>;
+  /** SIGSTOP: it takes connections and messages, and answers nothing. */
+  freeze(): void;
   /** Starts it again, on the same port and data. */
   start(): Promise<void>;
 }
@@ -98,7 +100,7 @@ async function startServer({ command, args, env, withinMs = 20_000, atEnd = onTe
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
   await start();
-  return { port, kill, start };
+  return { port, kill, start, freeze: () => void process.kill(-child!.pid!, "SIGSTOP") };
 }
 
 /** librdkafka's mock broker. It keeps nothing, so it cannot be started again. */
@@ -114,7 +116,12 @@ export async function startKafka(topic: string, atEnd: AtEnd = onTestFinished): 
   };
   atEnd(kill);
   const port = await until(() => /127\.0\.0\.1:(\d+)/.exec(output)?.[1], { what: `kcat tells its port: ${output}` });
-  return { port: Number(port), kill, start: () => Promise.reject(new Error("It keeps nothing.")) };
+  return {
+    port: Number(port),
+    kill,
+    freeze: () => void child.kill("SIGSTOP"),
+    start: () => Promise.reject(new Error("It keeps nothing.")),
+  };
 }
 
 /** True if the program is installed; not asked itself, since RabbitMQ's takes any argument as an order to start. */

@@ -13,6 +13,8 @@ export async function connectTarget({ nats, rabbitmq, bullmq, kafka }, broker, p
         maxReconnectAttempts: -1,
         reconnectTimeWait: 100,
         waitOnFirstConnect: true,
+        // 20 s otherwise, for which a client that connects while the server dies may stand still.
+        timeout: 2_000,
       });
       return nats({
         client: jetstream(connection, { timeout: 2_000 }),

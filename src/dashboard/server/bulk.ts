@@ -4,7 +4,7 @@ import { describeChange, jobActions } from "./actions/job-actions.ts";
 import type { Caller } from "./authenticate.ts";
 import type { Desk, Page } from "./desk.ts";
 import { Pace } from "./pace.ts";
-import { type AuditTarget, describeTarget } from "./pages/audit.ts";
+import type { AuditTarget } from "./pages/audit.ts";
 import { describeFilter, readJobFilter } from "./queries.ts";
 import { Fields } from "./read-fields.ts";
 import { badRequest, Refusal, refusalOf } from "./refusal.ts";
@@ -162,7 +162,7 @@ function toBulkRun(action: LoggedAction): BulkRun {
   return {
     id: action.id,
     action: action.action as JobActionName,
-    target: describeTarget(action.action, action.target as AuditTarget),
+    target: describeFilter((action.target as AuditTarget).filter ?? {}),
     by: action.done_by,
     state: action.state,
     startedAt: moment(action.started_at),

@@ -3,6 +3,7 @@ import { ConfigError, isSchemaMissing, type Logger, makeWorkerUtils, type QueueU
 import { BulkRuns } from "./bulk.ts";
 import type { Desk } from "./desk.ts";
 import { FrontDoor } from "./front-door.ts";
+import { Indexing } from "./indexing.ts";
 import { pathOf, sendResponse, toRequest } from "./node-handler.ts";
 import { checkDashboardOptions, type DashboardOptions, databaseOptionsOf } from "./options.ts";
 import { defaultRedact } from "./redact.ts";
@@ -74,10 +75,13 @@ interface Opened {
 async function openDesk(options: DashboardOptions, streams: Streams): Promise<Opened> {
   const { migrate = true, statementTimeout = 2_000 } = options;
   const utils = await makeWorkerUtils(databaseOptionsOf(options), { migrate, statementTimeout });
+  const shelf = new Shelf();
+  const indexing = new Indexing(utils, shelf, migrate && !options.readOnly);
   try {
     const desk: Desk = {
       utils,
-      shelf: new Shelf(),
+      shelf,
+      keepIndexed: () => indexing.keepUp(),
       title: options.title ?? null,
       redact: options.redact ?? defaultRedact,
       tasks: options.tasks ?? {},
@@ -90,7 +94,7 @@ async function openDesk(options: DashboardOptions, streams: Streams): Promise<Op
     const bulkRuns = new BulkRuns(desk, (error) => logger.error("An action on many jobs failed.", { error }));
     let closing: Promise<void> | undefined;
     const close = async (): Promise<void> => {
-      await bulkRuns.close();
+      await Promise.all([bulkRuns.close(), indexing.close()]);
       await utils.release();
     };
     return { office: { desk, bulkRuns, streams, logger }, close: () => (closing ??= close()) };

@@ -13,6 +13,8 @@ export interface Desk {
   readonly cronItems: readonly ParsedCronItem[];
   readonly timeZone: string | undefined;
   readonly isReadOnly: boolean;
+  /** Has running and dead jobs indexed, in the background, once there are very many jobs. */
+  readonly keepIndexed: () => void;
   /** The database's name. */
   readonly database: string;
 }

@@ -7,6 +7,7 @@ import type {
   ListedJob,
   Pause,
   TaskTimes,
+  WaitingKeys,
   WorkerStatus,
 } from "../../index.ts";
 import type { Span } from "../contract.ts";
@@ -14,8 +15,15 @@ import { type Desk, spanSteps } from "./desk.ts";
 
 /* What several pages read, shared by all who look. */
 
-export function readFigures({ shelf, utils }: Desk): Promise<JobFigures> {
-  return shelf.get("figures", 2_000, () => utils.getJobFigures());
+/** As soon as they are collected; until then, those that a worker or another dashboard collected before. */
+export async function readFigures({ shelf, utils, keepIndexed }: Desk): Promise<JobFigures> {
+  keepIndexed();
+  const collect = (): Promise<JobFigures> => utils.getJobFigures();
+  // The database itself sees to it that collecting takes a hundredth of its time at most.
+  const soon = await shelf.soon("figures", 2_000, collect, 1);
+  if (soon) return soon;
+  const earlier = await shelf.get("earlier figures", 2_000, () => utils.getJobFigures({ collect: false }));
+  return earlier.ageMs === null ? shelf.get("figures", 2_000, collect) : earlier;
 }
 
 export function readTrends({ shelf, utils }: Desk, span: Span, task?: string): Promise<JobTrends> {
@@ -49,13 +57,22 @@ export function readPauses({ shelf, utils }: Desk): Promise<Pause[]> {
   return shelf.get("pauses", 1_000, () => utils.listPauses());
 }
 
-export function readLimits({ shelf, utils }: Desk): Promise<Limit[]> {
-  return shelf.get("limits", 1_000, () => utils.listLimits());
+/** Limits, with how many jobs run and wait from the figures that all share. */
+export async function readLimits(desk: Desk): Promise<Limit[]> {
+  const { shelf, utils } = desk;
+  const limits = await shelf.get("limits", 1_000, () => utils.listLimits({ countJobs: false }));
+  if (limits.length === 0) return [];
+  const { limits: figures } = await readFigures(desk);
+  return limits.map((limit) => {
+    const scope = limit.isShared ? "shared" : "task";
+    const counted = figures.find((known) => known.scope === scope && known.limit === limit.name);
+    return { ...limit, running: counted?.running ?? 0, waiting: counted?.waiting ?? 0 };
+  });
 }
 
-/** For pages that are about something else: none as long as their jobs are being counted. */
-export async function peekLimits({ shelf, utils }: Desk): Promise<Limit[]> {
-  return (await shelf.soon("limits", 1_000, () => utils.listLimits())) ?? [];
+/** The keys that wait at limits, as soon as they are known. */
+export async function readWaitingKeys({ shelf, utils }: Desk): Promise<readonly WaitingKeys[]> {
+  return (await shelf.soon("waiting keys", 3_000, () => utils.listWaitingKeys({ lookAt: 300 }))) ?? [];
 }
 
 /** Jobs that run, at most a thousand; none until they are found among all the others. */
@@ -65,9 +82,9 @@ export async function readRunning({ shelf, utils }: Desk): Promise<readonly List
   return (await shelf.soon("running", 1_000, find)) ?? [];
 }
 
-/** What the doctor says, as soon as it is known. It looks at much, so it is asked once a minute while somebody is here. */
+/** What the doctor says, as soon as it is known. It looks at much, so it is asked once a minute while a page is open. */
 export function peekHealth({ shelf, utils }: Desk): readonly CheckUp[] {
-  const found = shelf.peek("health", 60_000, () => utils.examineHealth()) ?? [];
+  const found = shelf.peek("health", 60_000, () => utils.examineHealth({ isQuick: true })) ?? [];
   // A check that was stopped because it took too long says nothing of the queue.
   return found.filter(({ status, message }) => status !== "ok" && !/timeout/i.test(message));
 }

@@ -29,7 +29,7 @@ export interface BearerAccount {
   readonly can?: Permitted | undefined;
 }
 
-/** Says who sends a request: a user; nothing, if nobody who may read; or an answer of your own, such as a redirect to your sign-in page. */
+/** Says who sends a request: a user; nothing, if the sender may not read; or an answer of your own, such as a redirect to your sign-in page. */
 export type Authenticate = (
   request: Request,
   /** Where the dashboard was called by its Node handler. */
@@ -51,13 +51,13 @@ export interface DashboardOptions extends WorkerUtilsOptions {
   readonly auth: DashboardAuth;
   /** What anybody may do at most; everything, if left out. */
   readonly can?: Permitted | undefined;
-  /** True: nobody may change anything. */
+  /** True: no user may change anything. */
   readonly readOnly?: boolean | undefined;
   /** Where it is mounted, such as `/admin/hathi`, if that is part of the address that reaches it. Express says it by itself. */
   readonly basePath?: string | undefined;
   /** What the page calls this installation, such as `production`. */
   readonly title?: string | undefined;
-  /** Parts of payloads that nobody sees, as paths: `user.email`, `*.password` (any one key), `**.password` (at any depth). If left out: passwords, secrets, tokens and API keys. */
+  /** Parts of payloads that are never shown, as paths: `user.email`, `*.password` (any one key), `**.password` (at any depth). If left out: passwords, secrets, tokens and API keys. */
   readonly redact?: readonly string[] | undefined;
   /** Tasks that can be added with a form; payloads are checked by those that were made with `defineTask`. */
   readonly tasks?: TaskList | undefined;
@@ -93,7 +93,7 @@ export function databaseOptionsOf(options: DashboardOptions): WorkerUtilsOptions
   return rest;
 }
 
-/** Refuses what could leave the dashboard open, or what nobody can have meant, before it starts. */
+/** Refuses what could leave the dashboard open, or what cannot be meant, before it starts. */
 export function checkDashboardOptions(options: DashboardOptions): void {
   const { auth, can, basePath, redact } = options;
   if (auth === undefined || auth === null) {

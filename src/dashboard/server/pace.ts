@@ -10,7 +10,7 @@ export class Pace {
   step: number;
   readonly #startedAt = process.hrtime.bigint();
 
-  /** A text is searched in whole payloads, and an error in the history of each job. */
+  /** A search term is looked for in whole payloads, and an error in the history of each job. */
   constructor({ search, error }: JobFilter) {
     this.step = error !== undefined ? 500 : search !== undefined ? 5_000 : 20_000;
   }

@@ -75,7 +75,7 @@ export function describeFilter({ state, task, queue, key, search, error, since, 
 /** A query as an address has it. */
 export function toSearch(query: JobQuery | HistoryQuery): string {
   const given = Object.entries(query).filter((entry): entry is [string, string] => typeof entry[1] === "string");
-  // The database gives them back in an order of its own.
+  // The database returns them in an order of its own.
   given.sort(([a], [b]) => jobFields.indexOf(a) - jobFields.indexOf(b));
   return given.length === 0 ? "" : `?${new URLSearchParams(given).toString()}`;
 }

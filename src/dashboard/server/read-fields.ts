@@ -25,7 +25,7 @@ export class Fields {
   text(name: string, max = 1_000): string {
     const value = this.#values[name];
     if (typeof value === "string" && value !== "" && value.length <= max && !value.includes("\0")) return value;
-    throw badRequest(`'${name}' must be a text of 1 to ${max} characters, got ${shown(value)}.`);
+    throw badRequest(`'${name}' must be a string of 1 to ${max} characters, got ${shown(value)}.`);
   }
 
   optionalText(name: string, max?: number): string | undefined {

@@ -5,7 +5,7 @@ import { redactedText } from "../contract.ts";
  * number of them.
  */
 
-/** What is hidden unless the dashboard is told otherwise. */
+/** What is hidden unless the options say otherwise. */
 export const defaultRedact: readonly string[] = [
   "**.password",
   "**.secret",
@@ -29,6 +29,16 @@ export function restore(edited: unknown, original: unknown, patterns: readonly s
 export function hasRedacted(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return value === redactedText;
   return Object.values(value).some(hasRedacted);
+}
+
+/** The key of a limit, which is what stands at this place in payloads. That a job has none is no secret. */
+export function redactKey(key: string, path: Path, patterns: readonly string[]): string {
+  if (key === "" || path.length === 0) return key;
+  const value = path.reduceRight<unknown>((inner, name) => ({ [name]: inner }), key);
+  const isShown = valueAt(redact(value, patterns), path) === key;
+  // A key that is an object or a list, perhaps shortened, may contain hidden values.
+  const isWhole = /^[[{]/.test(key) && patterns.length > 0;
+  return isShown && !isWhole ? key : redactedText;
 }
 
 type Path = readonly string[];

@@ -1,4 +1,4 @@
-import { ConfigError, HathiError, JobSpecError, PayloadError } from "../../index.ts";
+import { ConfigError, HathiError, isBadValue, isTransient, JobSpecError, PayloadError } from "../../index.ts";
 import type { ApiError, ErrorCode } from "../contract.ts";
 
 const statusByCode: Readonly<Record<ErrorCode, number>> = {
@@ -14,7 +14,7 @@ const statusByCode: Readonly<Record<ErrorCode, number>> = {
   busy: 503,
 };
 
-/** A request that is not carried out, with the reason that the caller is told. */
+/** A request that is not carried out, with the reason for the caller. */
 export class Refusal extends Error {
   readonly code: ErrorCode;
   readonly headers: Readonly<Record<string, string>>;
@@ -39,24 +39,19 @@ export function badRequest(message: string): Refusal {
 }
 
 /**
- * What a caller is told of an error: sentences that were written for people, and never a stack, a statement or a name inside the server. Undefined
+ * What the answer to a caller says of an error: sentences that were written for people, and never a stack, a statement or a name inside the server. Undefined
  * if it is a mistake of ours.
  */
 export function refusalOf(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error;
   if (error instanceof JobSpecError || error instanceof PayloadError) return badRequest(error.message);
   if (error instanceof HathiError && !(error instanceof ConfigError)) return new Refusal("conflict", error.message);
-  const { code, message } = (typeof error === "object" && error !== null ? error : {}) as Record<string, unknown>;
-  // Of a statement that took too long, and of a database that is full, starting or gone.
-  const isAway =
-    typeof code === "string"
-      ? /^(08|53|57)|^(55P03|40001|40P01)$|^E[A-Z]+$/.test(code)
-      : typeof message === "string" && /timeout|Connection terminated|not queryable|Client was closed/i.test(message);
-  if (isAway) {
+  // A statement that took too long counts, too.
+  if (isTransient(error)) {
     return new Refusal("busy", "The database did not answer in time. Try again, or ask for less.", {
       "retry-after": "2",
     });
   }
-  if (typeof code === "string" && /^22/.test(code)) return badRequest("The database cannot take one of the values.");
+  if (isBadValue(error)) return badRequest("The database cannot take one of the values.");
   return undefined;
 }

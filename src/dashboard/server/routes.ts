@@ -129,7 +129,7 @@ async function follow({ desk, streams }: Office, { query: given, caller }: Call)
   const { topic: name, ...query } = given;
   const topic = new Fields({ topic: name }, ["topic"]).oneOf("topic", Object.keys(topics) as Topic[]);
   const page: Page<unknown> = topics[topic];
-  // What is wrong with the question is said at once.
+  // A bad query is refused at once.
   let first: unknown = await page(desk, { query, caller });
   return streams.open(topic, async () => {
     const snapshot = first ?? (await page(desk, { query, caller }));

@@ -88,7 +88,7 @@ export function toErrorGroup(group: ErrorGroup, lookAt: number): ErrorGroupRow {
     errorClass: group.error_class,
     message: firstLine(group.example_error) ?? "",
     count: bounded(group.count, lookAt),
-    jobs: bounded(group.jobs, lookAt),
+    jobs: bounded(group.jobs ?? group.count, lookAt),
     firstAt: moment(group.first_at),
     lastAt: moment(group.last_at),
     spark: group.trend,

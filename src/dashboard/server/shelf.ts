@@ -11,7 +11,7 @@ interface Kept {
 }
 
 /** The work for one answer takes this share of a connection's time at most, however many look at it. */
-const restPerWork = 20;
+const restPerWork = 50;
 /** What takes longer is shown as it was while it is read again. */
 const slowMs = 100;
 const usableMs = 5 * 60_000;
@@ -26,12 +26,12 @@ const nowMs = (): number => Number(process.hrtime.bigint() / 1_000n) / 1_000;
 export class Shelf {
   readonly #kept = new Map<string, Kept>();
 
-  /** At most `maxAgeMs` old, unless it is slow to make. */
-  async get<T>(key: string, maxAgeMs: number, make: () => Promise<T>): Promise<T> {
+  /** At most `maxAgeMs` old, unless it is slow to make: then it is made again after `rest` times as long as it took. */
+  async get<T>(key: string, maxAgeMs: number, make: () => Promise<T>, rest = restPerWork): Promise<T> {
     const kept = this.#kept.get(key);
     if (!kept) return (await this.#make(key, make)) as T;
     const ageMs = nowMs() - kept.askedAt;
-    const isFresh = !kept.isStale && ageMs < Math.max(maxAgeMs, kept.tookMs * restPerWork);
+    const isFresh = !kept.isStale && ageMs < Math.max(maxAgeMs, kept.tookMs * rest);
     if (isFresh) return (kept.pending ?? kept.value) as T;
     const isUsable = kept.value !== undefined && kept.tookMs > slowMs && ageMs < usableMs;
     const making = this.#make(key, make);
@@ -41,9 +41,9 @@ export class Shelf {
   }
 
   /** As `get`, for as long as a page can wait; undefined if it takes longer or fails. Whoever asks next has it. */
-  async soon<T>(key: string, maxAgeMs: number, make: () => Promise<T>): Promise<T | undefined> {
+  async soon<T>(key: string, maxAgeMs: number, make: () => Promise<T>, rest?: number): Promise<T | undefined> {
     const late = new AbortController();
-    const got = this.get(key, maxAgeMs, make).catch(() => undefined);
+    const got = this.get(key, maxAgeMs, make, rest).catch(() => undefined);
     try {
       return await Promise.race([got, sleep(slowMs, undefined, { signal: late.signal }).catch(() => undefined)]);
     } finally {

@@ -80,7 +80,7 @@ export class Streams {
   }
 }
 
-/** While the database is away a page keeps what it has; what does not exist any more ends the stream. */
+/** While the database is unreachable a page keeps what it has; what does not exist any more ends the stream. */
 function explain(error: unknown): undefined {
   const refusal = refusalOf(error);
   if (refusal && refusal.code !== "busy") throw error;

@@ -42,7 +42,7 @@ export function formatRelative(at: number, now: number): string {
   return ms < 0 ? `${size} ago` : `in ${size}`;
 }
 
-/** Whole seconds below a minute and a half: a decimal that flickers is read by nobody. */
+/** Whole seconds below a minute and a half: a decimal that flickers cannot be read. */
 function wholeUnits(ms: number): number {
   return ms < 100 * second ? Math.floor(ms / second) * second : ms;
 }

@@ -67,7 +67,7 @@ export function AuditPage(): JSX.Element {
           if (list.rows === undefined) return <TableSkeleton />;
           if (rows.length === 0) {
             return (
-              <Empty icon="person" title={text === "" ? "Nobody has changed anything here yet." : "No actions match."}>
+              <Empty icon="person" title={text === "" ? "No changes have been made here yet." : "No actions match."}>
                 {text !== "" && <Link to="/audit">Clear the filters</Link>}
               </Empty>
             );

@@ -15,7 +15,7 @@ import { TaskLink } from "../parts/links.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { SpanSelect, useSpan } from "../parts/span-select.tsx";
 import { Spark } from "../parts/spark.tsx";
-import { Stack } from "../parts/stack.tsx";
+import { FoldedStack, Stack } from "../parts/stack.tsx";
 import { Ago } from "../parts/time.tsx";
 
 export function ErrorPage({ fingerprint }: { readonly fingerprint: string }): JSX.Element {
@@ -63,7 +63,7 @@ export function ErrorPage({ fingerprint }: { readonly fingerprint: string }): JS
 }
 
 function Group({ details }: { readonly details: ErrorDetails }): JSX.Element {
-  const { group, present, error, attempts } = details;
+  const { group, present, error, stack, attempts } = details;
   return (
     <>
       <div class="group-facts">
@@ -94,10 +94,11 @@ function Group({ details }: { readonly details: ErrorDetails }): JSX.Element {
         <div class="section-head">
           <h2>The latest</h2>
           <span class="more">
-            <CopyButton text={error} />
+            <CopyButton text={stack === null ? error : `${error}\n${stack}`} />
           </span>
         </div>
         <Stack text={error} />
+        {stack !== null && <FoldedStack stack={stack} isOpen />}
       </section>
       <section class="section">
         <h2 class="section-head">Example jobs</h2>

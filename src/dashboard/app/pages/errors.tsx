@@ -63,7 +63,7 @@ function NoErrors({
     return (
       <Empty icon="history" title="No history is kept, so errors are not grouped.">
         <span>
-          Start your workers with <code>history: "outcomes"</code> to see them here. Jobs that failed for good are{" "}
+          Start your workers with <code>history: "outcomes"</code> to see them here. Jobs that failed permanently are{" "}
           <Link to="/jobs?state=dead">in the list of jobs</Link>.
         </span>
       </Empty>

@@ -30,7 +30,7 @@ export function OverviewPage(): JSX.Element {
               <SpanSelect />
             </div>
             <Figures data={data} />
-            <SeriesCharts series={data.series} />
+            <SeriesCharts series={data.series} starts={data.starts} />
             <section class="section">
               <div class="section-head">
                 <h2>Tasks</h2>

@@ -13,18 +13,27 @@ interface Line {
   readonly isFilled?: boolean;
 }
 
+/** Something that happened, as a thin line. */
+interface Mark {
+  readonly at: number;
+  /** Beside the line; null for none. */
+  readonly name: string | null;
+  readonly label: string;
+}
+
 interface ChartProps {
   readonly title: string;
   /** Starts of the points, in seconds since 1970. */
   readonly at: readonly number[];
   readonly lines: readonly Line[];
+  readonly marks?: readonly Mark[];
   readonly format: (value: number) => string;
 }
 
 const height = 190;
 const inset = { top: 10, right: 2, bottom: 22, left: 52 };
 
-export function Chart({ title, at, lines, format }: ChartProps): JSX.Element {
+export function Chart({ title, at, lines, marks = [], format }: ChartProps): JSX.Element {
   const figure = useRef<HTMLElement>(null);
   const width = useWidth(figure);
   const zone = usePreference("zone");
@@ -45,6 +54,12 @@ export function Chart({ title, at, lines, format }: ChartProps): JSX.Element {
   const label = (moment: number): string =>
     isLong ? formatExact(new Date(moment * 1_000), zone).slice(5, 10) : formatMinute(moment * 1_000, zone);
 
+  const marksAt = (pointedAt: number): string =>
+    marks
+      .filter((mark) => nearest(at, mark.at) === pointedAt)
+      .map((mark) => mark.label)
+      .join("; ");
+
   const onMove = (event: PointerEvent): void => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
     const share = (event.clientX - box.left - inset.left) / (width - inset.left - inset.right);
@@ -56,6 +71,7 @@ export function Chart({ title, at, lines, format }: ChartProps): JSX.Element {
       <div class="chart-head">
         <h2>{title}</h2>
         {isPointed && <span class="faint mono">{label(at[index]!)}</span>}
+        {isPointed && <span class="faint wrap">{marksAt(index)}</span>}
         <div class="legend">
           {lines.map((line) => {
             const value = isPointed ? line.values[index] : line.values.findLast((value) => value !== null);
@@ -73,7 +89,7 @@ export function Chart({ title, at, lines, format }: ChartProps): JSX.Element {
         class="chart"
         viewBox={`0 0 ${width} ${height}`}
         role="img"
-        aria-label={describe(title, lines, format)}
+        aria-label={describe(title, lines, marks, format)}
         onPointerMove={onMove}
         onPointerLeave={() => pointAt(undefined)}
       >
@@ -89,6 +105,9 @@ export function Chart({ title, at, lines, format }: ChartProps): JSX.Element {
           <text key={moment} x={x(moment)} y={height - 5} text-anchor={anchor(x(moment), width)}>
             {label(moment)}
           </text>
+        ))}
+        {marks.map((mark, nth) => (
+          <MarkLine key={nth} x={x(Math.min(to, mark.at))} width={width} top={inset.top} bottom={bottom} mark={mark} />
         ))}
         {isPointed && <line class="cross" x1={xs[index]} x2={xs[index]} y1={inset.top} y2={bottom} />}
         {lines.map((line) => {
@@ -106,6 +125,28 @@ export function Chart({ title, at, lines, format }: ChartProps): JSX.Element {
   );
 }
 
+interface MarkLineProps {
+  readonly x: number;
+  readonly width: number;
+  readonly top: number;
+  readonly bottom: number;
+  readonly mark: Mark;
+}
+
+function MarkLine({ x, width, top, bottom, mark }: MarkLineProps): JSX.Element {
+  const isRight = x > width - 60;
+  return (
+    <g>
+      <line class="mark" x1={x} x2={x} y1={top} y2={bottom} />
+      {mark.name !== null && (
+        <text x={isRight ? x - 4 : x + 4} y={top + 2} text-anchor={isRight ? "end" : "start"}>
+          {mark.name.length > 12 ? `${mark.name.slice(0, 11)}…` : mark.name}
+        </text>
+      )}
+    </g>
+  );
+}
+
 function anchor(x: number, width: number): "start" | "middle" | "end" {
   if (x > width - 18) return "end";
   return x < inset.left + 4 ? "start" : "middle";
@@ -120,13 +161,18 @@ function nearest(at: readonly number[], moment: number): number {
 }
 
 /** What the picture says, for those who do not see it. */
-function describe(title: string, lines: readonly Line[], format: (value: number) => string): string {
+function describe(
+  title: string,
+  lines: readonly Line[],
+  marks: readonly Mark[],
+  format: (value: number) => string,
+): string {
   const parts = lines.map(({ name, values }) => {
     const known = values.filter((value) => value !== null);
     if (known.length === 0) return `${name}: nothing recorded`;
     return `${name}: now ${format(known.at(-1)!)}, at most ${format(Math.max(...known))}`;
   });
-  return `${title}. ${parts.join("; ")}.`;
+  return `${title}. ${[...parts, ...marks.map(({ label }) => label)].join("; ")}.`;
 }
 
 function useWidth(element: { readonly current: HTMLElement | null }): number {

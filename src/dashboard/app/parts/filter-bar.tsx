@@ -12,10 +12,16 @@ export function SearchField({ name, label }: { readonly name: string; readonly l
   const asked = usePlace().query.get(name) ?? "";
   const [text, setText] = useState(asked);
   const timer = useRef<number | undefined>(undefined);
-  useEffect(() => setText(asked), [asked]);
+  // What was asked for here comes back while more is typed, and must not replace that.
+  const applied = useRef(asked);
+  useEffect(() => {
+    if (asked !== applied.current) setText(asked);
+    applied.current = asked;
+  }, [asked]);
   const apply = (value: string): void => {
     window.clearTimeout(timer.current);
-    go(changeQuery({ [name]: value.trim() || undefined }), { replace: asked !== "" });
+    applied.current = value.trim();
+    go(changeQuery({ [name]: applied.current || undefined }), { replace: asked !== "" });
   };
   return (
     <div class="search" role="search">
@@ -52,6 +58,9 @@ interface TextFilterProps {
 
 export function TextFilter({ name, label, options = [] }: TextFilterProps): JSX.Element {
   const asked = usePlace().query.get(name) ?? "";
+  // Without a state of its own, a page that is drawn again during typing would put back what was asked before.
+  const [text, setText] = useState(asked);
+  useEffect(() => setText(asked), [asked]);
   const listId = `options-${name}`;
   return (
     <>
@@ -60,7 +69,8 @@ export function TextFilter({ name, label, options = [] }: TextFilterProps): JSX.
         aria-label={label}
         placeholder={label}
         list={options.length > 0 ? listId : undefined}
-        value={asked}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
         onChange={(event) => go(changeQuery({ [name]: event.currentTarget.value.trim() || undefined }))}
       />
       {options.length > 0 && (

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 
-/** Outlines on a grid of 16. Their shapes differ, so that no state is told by colour alone. */
+/** Outlines on a grid of 16. Their shapes differ, so that no state depends on colour alone. */
 const paths = {
   waiting: "M8 2.5a5.5 5.5 0 1 1 0 11 5.5 5.5 0 0 1 0-11Z",
   scheduled: "M8 2.5a5.5 5.5 0 1 1 0 11 5.5 5.5 0 0 1 0-11ZM8 5.2V8l2 1.4",

@@ -29,7 +29,10 @@ export function JobFacts({ job }: { readonly job: JobDetails }): JSX.Element {
     ["Finished", job.finishedAt === null ? null : <Ago at={job.finishedAt} />],
     ["Snoozed", details && details.snoozes > 0 ? plural(details.snoozes, "time") : null],
     ["Flags", details && details.flags.length > 0 ? details.flags.join(", ") : null],
-    ["Trace", trace && <span class="mono wrap">{trace.traceId}</span>],
+    [
+      "Trace",
+      trace ? <span class="mono wrap">{trace.traceId}</span> : <span class="faint">none (needs OpenTelemetry)</span>,
+    ],
   ];
   return (
     <dl class="facts">
@@ -53,18 +56,18 @@ function FactRow({ name, children }: { name: string; children: JSX.Element | str
   );
 }
 
-const relations = { "added-by": "Added by", added: "Added" } as const;
+const orders = { earlier: "Before it", later: "After it" } as const;
 
-/** What added it, and what it added. */
+/** What else was added in its trace. */
 export function RelatedJobs({ job }: { readonly job: JobDetails }): JSX.Element | null {
   if (job.related.length === 0) return null;
   return (
     <section class="section">
-      <h2 class="section-head">Related jobs</h2>
+      <h2 class="section-head">Added in the same trace</h2>
       <ul class="related">
-        {job.related.map(({ id, relation, task, state }) => (
-          <li key={relation + id}>
-            <span class="faint">{relations[relation]}</span>
+        {job.related.map(({ id, added, task, state }) => (
+          <li key={id}>
+            <span class="faint">{orders[added]}</span>
             <span class="grow wrap">
               <JobLink id={id} /> {task}
             </span>

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import type { LimitInfo, LimitKey } from "../../contract.ts";
+import { type LimitInfo, type LimitKey, redactedText } from "../../contract.ts";
 import { formatNumber } from "../core/format.ts";
 import { useCan } from "../core/session.ts";
 import { Button } from "./button.tsx";
@@ -18,11 +18,13 @@ interface LimitKeysProps {
 /** The keys that have values of their own. */
 export function LimitKeys({ limit, onChange, onClear }: LimitKeysProps): JSX.Element {
   const can = useCan();
+  const isNamed = ({ key }: LimitKey): boolean => key !== redactedText;
   return (
     <Table
       label={`Keys of ${limit.name}`}
       rows={limit.keys}
-      keyOf={({ key }) => key}
+      // Hidden keys all read alike.
+      keyOf={(own) => String(limit.keys.indexOf(own))}
       columns={[
         {
           head: limit.path.join("."),
@@ -36,12 +38,12 @@ export function LimitKeys({ limit, onChange, onClear }: LimitKeysProps): JSX.Ele
           className: "buttons",
           cell: (own) => (
             <>
-              {can("clearLimit") && (
+              {isNamed(own) && can("clearLimit") && (
                 <Button small onClick={() => onClear(own)} label={`Take back the limit of ${nameOfKey(own.key)}`}>
                   Take back
                 </Button>
               )}
-              {can("setLimit") && (
+              {isNamed(own) && can("setLimit") && (
                 <Button small onClick={() => onChange(own)} label={`Change the limit of ${nameOfKey(own.key)}`}>
                   Change
                 </Button>

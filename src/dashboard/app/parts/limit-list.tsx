@@ -63,8 +63,9 @@ function Limit({ limit, reload }: { readonly limit: LimitInfo; readonly reload: 
         </span>
       </div>
       <LimitFacts limit={limit} />
-      {holds.map((hold) => (
-        <Hold key={hold.key} hold={hold} />
+      <Waiting limit={limit} />
+      {holds.map((hold, index) => (
+        <Hold key={index} hold={hold} />
       ))}
       {keys.length > 0 && (
         <LimitKeys limit={limit} onChange={setAsked} onClear={({ key }) => void run("clearLimit", { ...id, key })} />
@@ -121,6 +122,22 @@ function LimitFacts({ limit }: { readonly limit: LimitInfo }): JSX.Element {
         </div>
       )}
     </dl>
+  );
+}
+
+/** Whose jobs come next, with the most jobs first. */
+function Waiting({ limit: { waitingKeys, waitingLookedAt } }: { readonly limit: LimitInfo }): JSX.Element | null {
+  if (waitingKeys.length === 0) return null;
+  return (
+    <p class="soft wrap">
+      Among the next {formatNumber(waitingLookedAt)} jobs:{" "}
+      {waitingKeys.map(({ key, jobs }, index) => (
+        <span key={index}>
+          {index > 0 && ", "}
+          <span class="mono">{nameOfKey(key)}</span> {formatNumber(jobs)}
+        </span>
+      ))}
+    </p>
   );
 }
 

@@ -116,7 +116,7 @@ function PauseDialog({ word, target, onRun, onClose }: PauseDialogProps): JSX.El
           />
         )}
       </Field>
-      <Field label="Reason" hint="Shown to everybody who wonders.">
+      <Field label="Reason" hint="Shown wherever the pause is shown.">
         {(ids) => (
           <input
             {...ids}

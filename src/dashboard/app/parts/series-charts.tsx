@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
-import type { Series } from "../../contract.ts";
+import type { Series, StartMark } from "../../contract.ts";
 import { serverNow } from "../core/clock.ts";
-import { formatDuration, formatRate } from "../core/format.ts";
+import { formatDuration, formatRate, plural } from "../core/format.ts";
 import { useSession } from "../core/session.ts";
 import { Chart } from "./chart.tsx";
 import { Icon } from "./icon.tsx";
@@ -10,12 +10,13 @@ const minuteMs = 60_000;
 
 interface SeriesChartsProps {
   readonly series: Series;
+  readonly starts?: readonly StartMark[];
   /** With the chart of how long jobs ran. */
   readonly hasRuns?: boolean;
 }
 
 /** What ended and how long it waited, over time, with one crosshair. */
-export function SeriesCharts({ series, hasRuns = false }: SeriesChartsProps): JSX.Element {
+export function SeriesCharts({ series, starts = [], hasRuns = false }: SeriesChartsProps): JSX.Element {
   const { has } = useSession();
   if (!has.metrics && series.succeeded.every((value) => value === null)) {
     return (
@@ -28,6 +29,11 @@ export function SeriesCharts({ series, hasRuns = false }: SeriesChartsProps): JS
     );
   }
   const { at, stepMs } = series;
+  const marks = starts.map(({ at: startedAt, version, workers }) => ({
+    at: startedAt,
+    name: version,
+    label: `${version === null ? "" : `version ${version}: `}${plural(workers, "worker")} started`,
+  }));
   const isOver = (index: number): boolean => at[index]! * 1_000 + stepMs <= serverNow();
   // What has been counted of a step that is not over would look like a slump.
   const perMinute = (values: readonly (number | null)[]): (number | null)[] =>
@@ -35,8 +41,10 @@ export function SeriesCharts({ series, hasRuns = false }: SeriesChartsProps): JS
   return (
     <div class={`charts ${hasRuns ? "is-three" : ""}`}>
       <Chart
-        title="Finished and failed per minute"
+        // One of three has less room.
+        title={hasRuns ? "Ended per minute" : "Finished and failed per minute"}
         at={at}
+        marks={marks}
         format={formatRate}
         lines={[
           { name: "succeeded", values: perMinute(series.succeeded), tone: 1, isFilled: true },
@@ -46,6 +54,7 @@ export function SeriesCharts({ series, hasRuns = false }: SeriesChartsProps): JS
       <Chart
         title="Wait"
         at={at}
+        marks={marks}
         format={formatDuration}
         lines={percentiles(series.waitP50, series.waitP95, series.waitP99)}
       />
@@ -53,6 +62,7 @@ export function SeriesCharts({ series, hasRuns = false }: SeriesChartsProps): JS
         <Chart
           title="Run"
           at={at}
+          marks={marks}
           format={formatDuration}
           lines={percentiles(series.runP50, series.runP95, series.runP99)}
         />

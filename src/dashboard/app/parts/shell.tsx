@@ -101,16 +101,25 @@ function skipToMain(event: MouseEvent): void {
   document.getElementById("main")?.focus();
 }
 
+/** How many frames a page may take until its search field is there. */
+const maxFrames = 120;
+
 /** The page's own search field, or that of the jobs. */
 function focusSearch(): void {
-  const field = document.querySelector<HTMLInputElement>("input[data-search]");
-  if (field) {
-    field.focus();
-    field.select();
-    return;
-  }
+  if (focusField()) return;
   go("/jobs");
-  requestAnimationFrame(() => document.querySelector<HTMLInputElement>("input[data-search]")?.focus());
+  let frames = 0;
+  const focusSoon = (): void => {
+    if (!focusField() && ++frames < maxFrames) requestAnimationFrame(focusSoon);
+  };
+  requestAnimationFrame(focusSoon);
+}
+
+function focusField(): boolean {
+  const field = document.querySelector<HTMLInputElement>("input[data-search]");
+  field?.focus();
+  field?.select();
+  return field !== null;
 }
 
 function Where(): JSX.Element {

@@ -36,7 +36,7 @@ export function TaskTable({ tasks, span }: TaskTableProps): JSX.Element {
       columns={columnsFor(span)}
       rows={tasks}
       keyOf={({ task }) => task}
-      rowProps={(_, index) => ({ class: index === cursor ? "is-cursor" : undefined })}
+      rowProps={(_, index) => ({ class: `is-four ${index === cursor ? "is-cursor" : ""}` })}
     />
   );
 }

@@ -3,7 +3,7 @@ import type { TimelineEntry } from "../../contract.ts";
 import { formatDuration } from "../core/format.ts";
 import { Link } from "../core/router.tsx";
 import { Icon, type IconName } from "./icon.tsx";
-import { Stack } from "./stack.tsx";
+import { FoldedStack, Stack } from "./stack.tsx";
 import { lookOf } from "./state.tsx";
 import { Clock } from "./time.tsx";
 
@@ -47,6 +47,7 @@ function Entry({ entry, isLast }: { readonly entry: TimelineEntry; readonly isLa
           <Stack text={entry.error} />
         </details>
       )}
+      {entry.stack !== null && <FoldedStack stack={entry.stack} isOpen={isLast} />}
     </li>
   );
 }

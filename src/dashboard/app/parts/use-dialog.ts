@@ -1,5 +1,5 @@
 import type { RefObject } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 /** The first field; without one, the button that does it, unless that does harm. */
 const firstFocus =
@@ -8,7 +8,8 @@ const firstFocus =
 /** Shows a `<dialog>` as a modal one for as long as it is there. */
 export function useDialogElement(): RefObject<HTMLDialogElement | null> {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Before the next key is pressed, which belongs into the dialog.
+  useLayoutEffect(() => {
     const dialog = element.current;
     const opener = document.activeElement;
     if (dialog && !dialog.open) dialog.showModal();

@@ -18,7 +18,8 @@ interface WorkerProps {
 
 /** One worker: how it is, and what it runs. */
 export function WorkerCard({ worker, isAsked, reload }: WorkerProps): JSX.Element {
-  const { id, life, hostname, pid, version, slots, jobs, loopDelayMs, overruns, pause, running, tasks } = worker;
+  const { id, life, hostname, pid, version, appVersion, slots, jobs, loopDelayMs, overruns, pause, running, tasks } =
+    worker;
   return (
     <li class={`worker ${isAsked ? "is-asked" : ""}`}>
       <div class="worker-head">
@@ -26,7 +27,8 @@ export function WorkerCard({ worker, isAsked, reload }: WorkerProps): JSX.Elemen
         <h2 class="wrap">{hostname === null ? id : hostname}</h2>
         <span class="faint">
           {pid !== null && `process ${pid}`}
-          {version !== null && ` · ${version}`}
+          {appVersion !== null && ` · version ${appVersion}`}
+          {version !== null && ` · Hathi ${version}`}
         </span>
         {pause && (
           <span class="tag is-warn" title={pause.reason ?? undefined}>

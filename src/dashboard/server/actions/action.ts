@@ -16,7 +16,7 @@ export interface Done {
 
 /** An action that was asked for, checked and not begun. */
 interface Prepared {
-  /** For the audit, which everybody may read: no payloads. */
+  /** For the audit, which every user may read: no payloads. */
   readonly target: AuditTarget;
   run(): Promise<Done>;
 }

@@ -58,7 +58,7 @@ function readSpec(fields: Fields): TaskSpec {
   };
 }
 
-/** Hidden values go to a job of the same task and to the same place, so that nobody can have them shown elsewhere. */
+/** Hidden values go to a job of the same task and to the same place, so that they cannot be moved to where they would be shown. */
 async function restoreFrom(
   { utils, redact }: Desk,
   { copyOf, task, payload }: { copyOf: string; task: string; payload: unknown },

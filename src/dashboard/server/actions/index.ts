@@ -36,7 +36,7 @@ export async function carryOut(desk: Desk, name: ActionName, body: unknown, call
     return { audit: id, changed, ids, message };
   } catch (error) {
     const message = refusalOf(error)?.message ?? "It failed because of a mistake; the server's log tells more.";
-    // What went wrong is said already, and worse than an entry without an end is an answer that hides it.
+    // The answer already says what went wrong; an entry without an end is better than an answer that hides it.
     await desk.utils.reportAction(id, { changed: 0, outcome: "failed", message }).catch(() => undefined);
     throw error;
   } finally {

@@ -25,7 +25,7 @@ export const setLimit: Action = (desk, body) => {
     async run() {
       await expectLimit(desk, target);
       await desk.utils.setLimit(target.name, { ...toLibrary(target), ...change });
-      return { changed: 1, message: `Set ${describeLimit(target)}: ${said.join(", ")}.` };
+      return { changed: 1, message: `Set ${describeLimit(target, desk.redact)}: ${said.join(", ")}.` };
     },
   };
 };
@@ -38,8 +38,8 @@ export const clearLimit: Action = (desk, body) => {
       await expectLimit(desk, target);
       const wasSet = await desk.utils.clearLimit(target.name, toLibrary(target));
       const message = wasSet
-        ? `Took back the change of ${describeLimit(target)}.`
-        : `Nothing was changed of ${describeLimit(target)}.`;
+        ? `Took back the change of ${describeLimit(target, desk.redact)}.`
+        : `Nothing was changed of ${describeLimit(target, desk.redact)}.`;
       return { changed: wasSet ? 1 : 0, message };
     },
   };

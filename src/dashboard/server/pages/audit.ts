@@ -3,16 +3,17 @@ import { type AuditPage, type AuditRow, type JobQuery, jobActionNames } from "..
 import type { Page } from "../desk.ts";
 import { describeFilter, readLimit, toSearch } from "../queries.ts";
 import { Fields } from "../read-fields.ts";
+import { redactKey } from "../redact.ts";
 import { moment } from "../rows.ts";
 
-export const audit: Page<AuditPage> = async ({ shelf, utils }, { query }) => {
+export const audit: Page<AuditPage> = async ({ redact, shelf, utils }, { query }) => {
   const fields = new Fields(query, ["by", "action", "after", "limit"]);
   const filter = { by: fields.optionalText("by"), action: fields.optionalText("action") };
   const page = { after: fields.optionalId("after"), limit: readLimit(fields) };
   const { actions, next } = await shelf.get(`audit ${JSON.stringify(query)}`, 900, () =>
     utils.listActions(filter, page),
   );
-  return { now: moment(new Date()), entries: actions.map(toAuditRow), next };
+  return { now: moment(new Date()), entries: actions.map((action) => toAuditRow(action, redact)), next };
 };
 
 /** What the audit keeps of what an action was done to. */
@@ -25,14 +26,14 @@ export interface AuditTarget {
   readonly [further: string]: unknown;
 }
 
-function toAuditRow(action: LoggedAction): AuditRow {
+function toAuditRow(action: LoggedAction, hidden: readonly string[]): AuditRow {
   const target = action.target as AuditTarget;
   return {
     id: action.id,
     at: moment(action.started_at),
     by: action.done_by,
     action: action.action,
-    target: describeTarget(action.action, target),
+    target: describeTarget(action.action, target, hidden),
     link: linkOf(action.action, target),
     state: action.state,
     changed: action.changed,
@@ -41,11 +42,11 @@ function toAuditRow(action: LoggedAction): AuditRow {
 }
 
 /** In words: "job 42", "dead jobs of task 'mail'". */
-export function describeTarget(action: string, target: AuditTarget): string {
+function describeTarget(action: string, target: AuditTarget, hidden: readonly string[]): string {
   const { ids, filter, kind, name, task } = target;
   if (filter) return describeFilter(filter);
   if (ids) return ids.length === 1 ? `job ${ids[0]}` : `${ids.length.toLocaleString("en")} jobs: ${some(ids)}`;
-  if (nouns[action] === "limit") return describeLimit(target);
+  if (nouns[action] === "limit") return describeLimit(target, hidden);
   if (kind === "all") return "everything";
   if (name !== undefined) return `${kind ?? nouns[action] ?? ""} '${name}'`.trimStart();
   if (task !== undefined) return `task '${task}'`;
@@ -53,14 +54,14 @@ export function describeTarget(action: string, target: AuditTarget): string {
 }
 
 /** "concurrency limit 'sync' by tenantId for 'acme'" */
-export function describeLimit({
-  name,
-  kind,
-  path,
-  key,
-}: Pick<AuditTarget, "name" | "kind"> & { readonly path?: unknown; readonly key?: unknown }): string {
-  const by = Array.isArray(path) && path.length > 0 ? ` by ${path.join(".")}` : "";
-  return `${kind ?? ""} limit '${name}'${by}${typeof key === "string" ? ` for '${key}'` : ""}`.trimStart();
+export function describeLimit(
+  { name, kind, path, key }: Pick<AuditTarget, "name" | "kind"> & { readonly path?: unknown; readonly key?: unknown },
+  hidden: readonly string[],
+): string {
+  const parts = Array.isArray(path) ? path.map(String) : [];
+  const by = parts.length > 0 ? ` by ${parts.join(".")}` : "";
+  const whose = typeof key === "string" ? ` for '${redactKey(key, parts, hidden)}'` : "";
+  return `${kind ?? ""} limit '${name}'${by}${whose}`.trimStart();
 }
 
 const nouns: Readonly<Record<string, string>> = {

@@ -38,7 +38,7 @@ export async function readCronRows(desk: Desk): Promise<CronRow[]> {
   return [...items.sort((a, b) => (soonest(a) < soonest(b) ? -1 : 1)), ...others];
 }
 
-/** Runs that nobody has scheduled. */
+/** Runs that no worker has scheduled. */
 export async function findMissedRuns(desk: Desk): Promise<Warning[]> {
   if (desk.cronItems.length === 0) return [];
   const missed = (await readCronRows(desk)).filter(({ missedAt }) => missedAt !== null);

@@ -8,6 +8,8 @@ import { moment, toErrorGroup, toHistoryRow } from "../rows.ts";
 
 /** Of so many failures, groups are made within a moment. */
 export const lookAtFailures = 5_000;
+/** Of one group, whose failures are far apart. */
+const lookAtSame = 2_000;
 const steps = 24;
 
 export const errors: Page<ErrorsPage> = async ({ shelf, utils }, { query }) => {
@@ -33,14 +35,16 @@ export const error: Page<ErrorDetails> = async ({ shelf, utils }, { query }) => 
   const span = readSpan(fields, "30d");
   return shelf.get(`error ${span} ${fingerprint}`, 2_000, async () => {
     const since = new Date(Date.now() - spanSteps[span].sinceMs);
-    const [group] = await utils.listErrors({ fingerprint, since, steps, limit: 1, lookAt: lookAtFailures });
+    const [group] = await utils.listErrors({ fingerprint, since, steps, limit: 1, lookAt: lookAtSame });
     if (!group) throw new Refusal("not-found", "There is no such error, or it was too long ago.");
     const { entries } = await utils.listHistory({ fingerprint }, { limit: 50 });
+    const kept = await utils.getJobHistory(group.example_id);
     const { ids, isAll } = await countPresent();
     return {
       now: moment(new Date()),
-      group: toErrorGroup(group, lookAtFailures),
+      group: toErrorGroup(group, lookAtSame),
       error: group.example_error.slice(0, 50_000),
+      stack: kept.findLast((attempt) => attempt.fingerprint === fingerprint)?.stack ?? null,
       attempts: entries.map(toHistoryRow),
       present: { count: ids, isMore: !isAll },
     };

@@ -3,7 +3,7 @@ import type { JobActionName, JobDetails, JobStateName, RelatedJob, Why } from ".
 import type { Desk, Page } from "../desk.ts";
 import { toSearch } from "../queries.ts";
 import { Fields } from "../read-fields.ts";
-import { redact } from "../redact.ts";
+import { redact, redactKey } from "../redact.ts";
 import { Refusal } from "../refusal.ts";
 import { moment, toJobRow } from "../rows.ts";
 import { timelineOf } from "./timeline.ts";
@@ -35,7 +35,7 @@ export const job: Page<JobDetails> = async (desk, { query }) => {
     ...shownValue("payload", payload, desk.redact),
     payloadBytes: bytesOf(payload),
     ...shownValue("result", isPresent(found) ? undefined : found.result, desk.redact),
-    why: isPresent(found) ? whyOf(explained) : [],
+    why: isPresent(found) ? whyOf(explained, desk.redact) : [],
     timeline: timelineOf(found, now),
     trace,
     related,
@@ -79,8 +79,19 @@ function clip(text: string | null): string | null {
   return text !== null && text.length > 50_000 ? `${text.slice(0, 50_000)}…` : text;
 }
 
-function whyOf({ reasons }: JobExplanation): Why[] {
-  return reasons.map((reason) => ({ kind: reason.kind, message: reason.message, link: linkOf(reason) }));
+function whyOf({ reasons }: JobExplanation, hidden: readonly string[]): Why[] {
+  return reasons.map((reason) => ({
+    kind: reason.kind,
+    message: withoutHiddenKey(reason, hidden),
+    link: linkOf(reason),
+  }));
+}
+
+/** The key of a limit is a part of the payload. */
+function withoutHiddenKey(reason: JobExplanation["reasons"][number], hidden: readonly string[]): string {
+  if (reason.kind !== "limited" || reason.key === null) return reason.message;
+  const shown = redactKey(reason.key, reason.path, hidden);
+  return shown === reason.key ? reason.message : reason.message.replaceAll(`'${reason.key}'`, () => `'${shown}'`);
 }
 
 function linkOf(reason: JobExplanation["reasons"][number]): string | null {
@@ -128,14 +139,12 @@ async function findRelated({ utils }: Desk, id: string, traceId: string): Promis
   const after = await Promise.all(ids.slice(0, 20).map((other) => utils.getJob(other)));
   return [
     ...after.flatMap((other): RelatedJob[] =>
-      other?.task_identifier
-        ? [{ id: other.id, relation: "added", task: other.task_identifier, state: other.state }]
-        : [],
+      other?.task_identifier ? [{ id: other.id, added: "later", task: other.task_identifier, state: other.state }] : [],
     ),
     ...before.jobs.map(
       (other): RelatedJob => ({
         id: other.id,
-        relation: "added-by",
+        added: "earlier",
         task: other.task_identifier,
         state: other.state,
       }),

@@ -1,11 +1,12 @@
 import type { WorkerStatus } from "../../../index.ts";
 import type { BoundedCount, Figures, JobCounts, Overview, Series, TaskRow } from "../../contract.ts";
-import type { Page } from "../desk.ts";
+import { type Page, spanSteps } from "../desk.ts";
 import { readFigures, readPauses, readTrends, readWorkers } from "../figures.ts";
 import { readSpan } from "../queries.ts";
 import { Fields } from "../read-fields.ts";
 import { moment, toPause } from "../rows.ts";
 import { toSeries } from "./series.ts";
+import { startMarks } from "./start-marks.ts";
 import { readTaskRows } from "./task-rows.ts";
 import { findWarnings, span as inWords } from "./warnings.ts";
 
@@ -43,6 +44,7 @@ export const overview: Page<Overview> = async (desk, { query }) => {
     workers: sumWorkers(workers),
     counts,
     pauses: pauses.slice(0, 100).map((pause) => toPause(pause)!),
+    starts: startMarks(workers, Date.now() - spanSteps[span].sinceMs),
   };
 };
 

@@ -1,7 +1,7 @@
 import { isTaskDefinition, version } from "../../../index.ts";
 import { permissions, type Session } from "../../contract.ts";
 import type { Page } from "../desk.ts";
-import { peekLimits, readTrends } from "../figures.ts";
+import { readLimits, readTrends } from "../figures.ts";
 import { Fields } from "../read-fields.ts";
 import { moment } from "../rows.ts";
 
@@ -11,7 +11,7 @@ export const session: Page<Session> = async (desk, { query, caller }) => {
   const [trends, kept, limits] = await Promise.all([
     readTrends(desk, "1h"),
     shelf.get("has history", 10_000, async () => (await utils.listHistory({}, { limit: 1 })).entries.length > 0),
-    peekLimits(desk),
+    readLimits(desk),
   ]);
   return {
     user: caller.name,

@@ -1,6 +1,6 @@
 import type { TaskDetails, TaskRow, TasksPage } from "../../contract.ts";
 import { type Page, spanSteps } from "../desk.ts";
-import { peekLimits, readPauses, readTrends } from "../figures.ts";
+import { readLimits, readPauses, readTrends } from "../figures.ts";
 import { readSpan } from "../queries.ts";
 import { Fields } from "../read-fields.ts";
 import { Refusal } from "../refusal.ts";
@@ -25,7 +25,7 @@ export const task: Page<TaskDetails> = async (desk, { query }) => {
   const [rows, trends, limits, crons, errors, failures, pauses] = await Promise.all([
     readTaskRows(desk, span),
     readTrends(desk, span, name),
-    peekLimits(desk),
+    readLimits(desk),
     readCronRows(desk),
     shelf.get(`errors of ${name} ${span}`, 3_000, () =>
       utils.listErrors({ task: name, since: since(), steps: 24, limit: 10, lookAt: lookAtFailures }),
@@ -44,7 +44,7 @@ export const task: Page<TaskDetails> = async (desk, { query }) => {
     span,
     row: found ?? { ...idleRow(name), pause: toPause(pause) },
     series: toSeries(trends, span),
-    limits: limits.filter((limit) => limit.tasks.includes(name)).map(toLimitInfo),
+    limits: limits.filter((limit) => limit.tasks.includes(name)).map((limit) => toLimitInfo(limit, desk.redact)),
     errors: errors.map((group) => toErrorGroup(group, lookAtFailures)),
     failures: failures.entries.map(toHistoryRow),
     cron: crons.filter((row) => row.task === name),

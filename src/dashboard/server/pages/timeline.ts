@@ -22,13 +22,14 @@ export function timelineOf(job: FoundJob, now: Date): TimelineEntry[] {
 const words: Readonly<Record<JobHistoryEntry["outcome"], string>> = {
   succeeded: "succeeded",
   failed: "failed",
-  permanentlyFailed: "failed for good",
+  permanentlyFailed: "failed permanently",
   cancelled: "cancelled",
   snoozed: "put off by its task",
 };
 
 function attemptEntries(attempt: JobHistoryEntry): TimelineEntry[] {
   const { settled_at: at, run_ms: runMs, wait_ms: waitMs, worker_id: worker, outcome, error, fingerprint } = attempt;
+  const { stack } = attempt;
   const shared = { attempt: attempt.attempt, worker };
   const message = error ? `${words[outcome]}: ${firstLine(error)}` : words[outcome];
   return [
@@ -36,7 +37,7 @@ function attemptEntries(attempt: JobHistoryEntry): TimelineEntry[] {
     ...(outcome === "cancelled" && runMs === 0
       ? []
       : [entry(new Date(at.getTime() - runMs), "started", "started", { ...shared, waitMs })]),
-    entry(at, outcome, message, { ...shared, runMs, error, fingerprint }),
+    entry(at, outcome, message, { ...shared, runMs, error, fingerprint, stack }),
   ];
 }
 
@@ -46,6 +47,14 @@ function entry(
   message: string,
   rest: Partial<TimelineEntry> = {},
 ): TimelineEntry {
-  const unknown = { attempt: null, worker: null, waitMs: null, runMs: null, error: null, fingerprint: null };
+  const unknown = {
+    attempt: null,
+    worker: null,
+    waitMs: null,
+    runMs: null,
+    error: null,
+    fingerprint: null,
+    stack: null,
+  };
   return { at: moment(at), kind, message, ...unknown, ...rest };
 }

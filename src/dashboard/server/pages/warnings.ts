@@ -1,5 +1,4 @@
 import type { Pause, WorkerStatus } from "../../../index.ts";
-import { describePause } from "../../../index.ts";
 import type { Figures, JobCounts, TaskRow, Warning } from "../../contract.ts";
 import type { Desk } from "../desk.ts";
 import { peekHealth } from "../figures.ts";
@@ -14,7 +13,7 @@ export interface Situation {
   readonly figures: Figures;
 }
 
-/** What somebody should know, most urgent first. */
+/** What needs attention, most urgent first. */
 export async function findWarnings(desk: Desk, situation: Situation): Promise<Warning[]> {
   const found = [
     ...aboutWorkers(situation),
@@ -81,9 +80,15 @@ function aboutPauses({ pauses }: Situation): Warning[] {
   return pauses.slice(0, 5).map((pause) => ({
     severity: "warning",
     kind: "paused",
-    message: `Paused: ${describePause(pause)}.`,
+    message: sayPause(pause),
     link: pause.kind === "cron" ? "cron" : "limits",
   }));
+}
+
+/** Without the moment, which takes too long to read at a glance; the page of pauses has it. */
+function sayPause({ kind, name, pausedBy, reason }: Pause): string {
+  const what = kind === "all" ? "everything" : `${kind === "cron" ? "crontab entry" : kind} '${name}'`;
+  return `Paused: ${what}${pausedBy === null ? "" : `, by ${pausedBy}`}${reason === null ? "" : `: ${reason}`}.`;
 }
 
 /** Said above in other words. */

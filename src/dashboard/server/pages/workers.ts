@@ -28,6 +28,7 @@ function toRow(worker: WorkerStatus, running: readonly ListedJob[]): WorkerRow {
     hostname: text("hostname"),
     pid: number("pid"),
     version: text("version"),
+    appVersion: text("appVersion"),
     slots: number("concurrency"),
     jobs: worker.jobs,
     queues: worker.queues,
