@@ -75,6 +75,14 @@ test("util/ needs Node only", () => {
   expect(wrong.map(describeImport)).toEqual([]);
 });
 
+test("only sqlstate.ts names error codes of PostgreSQL", () => {
+  const classes = "0[0-9A-Z]|2[0-8BDF]|3[489BDF]|4[024]|5[034578]|F0|HV|P0|XX";
+  const code = new RegExp(`["'\`(|^](?:${classes})[0-9A-Z]{3}["'\`)|$]|/\\^\\(?(?:${classes})[)|/]`);
+  const text = (file: string): string => withoutComments(readFileSync(join(source, file), "utf8"));
+  expect(text("db/sqlstate.ts")).toMatch(code);
+  expect(files.filter((file) => file !== "db/sqlstate.ts" && code.test(text(file)))).toEqual([]);
+});
+
 test("the dashboard knows only the public API and its contract", () => {
   const wrong = imports.filter(({ from, target }) => {
     if (homeOf(from) !== "dashboard" || isPackage(target)) return false;

@@ -10,7 +10,7 @@ const here = (name) => fileURLToPath(new URL(name, import.meta.url));
 console.log("1. Starting PostgreSQL, a real server from npm (set DATABASE_URL to use your own) …");
 const server = process.env.DATABASE_URL ? undefined : await startEmbedded({ dataDir: here(".hathi") });
 const connectionString = process.env.DATABASE_URL ?? server.connectionString;
-if (server) console.log(`   It is up; have a look with: psql "${connectionString}"`);
+if (server) console.log(`   It is running; connect with: psql "${connectionString}"`);
 
 console.log("2. Starting a worker on tasks/ and crontab …");
 const runner = await run({

@@ -4,7 +4,7 @@ import { wholeNumber } from "./flags.ts";
 import { UsageError } from "./usage-error.ts";
 import { quietLogger } from "./with-utils.ts";
 
-/** The variable that a token for other machines is taken from: a flag would be seen by everybody who lists processes. */
+/** The variable that a token for other machines is taken from: a flag would be visible in every list of processes. */
 const tokenVariable = "HATHI_DASHBOARD_TOKEN";
 
 export interface DashboardArgs {

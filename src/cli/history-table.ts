@@ -1,4 +1,6 @@
-import type { HistoryEntry } from "../index.ts";
+import type { HistoryEntry, JobHistoryEntry } from "../index.ts";
+import { isFrame, isOwnFrame } from "../util/frame.ts";
+import { printable, printableLines } from "../util/printable.ts";
 import { formatSpan } from "../util/time-span.ts";
 import { formatMoment } from "./job-table.ts";
 import { type Column, formatTable } from "./table.ts";
@@ -29,6 +31,17 @@ export function formatHistory(
     { title: "ERROR", text: (entry) => entry.error ?? "", maxWidth: 40, minWidth: 15, drop: 0 },
   ];
   return formatTable(entries, columns, width);
+}
+
+/** Where the latest failure was thrown; frames of packages and of Node are faint. Undefined if no stack is kept. */
+export function formatLastStack(entries: readonly JobHistoryEntry[], { colours }: Terminal): string | undefined {
+  const failure = entries.findLast(({ stack }) => stack !== null);
+  if (!failure) return undefined;
+  const lines = printableLines(failure.stack!).split("\n");
+  return [
+    `${colours.dim(`Attempt ${failure.attempt} failed:`)} ${printable(failure.error_class ?? "Error")}`,
+    ...lines.map((line) => (isFrame(line) && !isOwnFrame(line) ? colours.dim(line) : line)),
+  ].join("\n");
 }
 
 function formatMs(ms: number): string {

@@ -46,6 +46,21 @@ export async function runProgram(args: readonly string[]): Promise<number> {
   }
 }
 
+/** What other programs call it, though it is spelt nothing like ours. */
+const usualWords: Readonly<Record<string, string>> = {
+  start: "run",
+  work: "run",
+  worker: "run",
+  dev: "run",
+  enqueue: "add",
+  jobs: "list",
+  status: "stats",
+  ui: "dashboard",
+  delete: "complete",
+  rm: "complete",
+  kill: "cancel",
+};
+
 /** yargs names what it does not know, but not what may have been meant; and it counts what is missing instead of naming it. */
 function describeMisuse(message: string, args: readonly string[], commands: readonly Command[]): string {
   const name = args.find((word) => commandNames.includes(word));
@@ -59,5 +74,7 @@ function describeMisuse(message: string, args: readonly string[], commands: read
   const names = flags.flatMap(([flag, { alias = [] }]) => [flag, ...[alias].flat().filter((each) => each.length > 1)]);
   const known = [...commandNames, ...names];
   const what = word === args[0] ? `Unknown command: ${word}` : message;
-  return `${what}.${suggestion(word, known)} ${help}`;
+  const usual =
+    word === args[0] && Object.hasOwn(usualWords, word) ? ` Did you mean '${usualWords[word]}'?` : undefined;
+  return `${what}.${usual ?? suggestion(word, known)} ${help}`;
 }

@@ -7,7 +7,7 @@ export interface Terminal {
   readonly colours: ReturnType<typeof pc.createColors>;
   /** Characters in a line; no limit where a program reads. */
   readonly width: number;
-  /** Somebody watches, and may press keys. */
+  /** A person watches, and may press keys. */
   readonly isInteractive: boolean;
   /** One line for the reader. */
   print(line: string): void;

@@ -1,4 +1,6 @@
+import { inspect } from "node:util";
 import { ConfigError } from "../errors.ts";
+import type { Logger } from "../logger.ts";
 import type { TaskList } from "../task.ts";
 import { type AnyTaskDefinition, isTaskDefinition } from "../task-definition.ts";
 
@@ -9,8 +11,15 @@ export type TaskListInput = TaskList | readonly (AnyTaskDefinition | TaskList)[]
  * Tasks by name. A definition that stands under another name answers to its own as well: jobs that are added with it would
  * otherwise never run. Tasks by name that need nothing of this are returned as they are, since their owner may change them.
  */
-export function toTaskList(given: TaskListInput): TaskList {
-  const parts: readonly (AnyTaskDefinition | TaskList)[] = Array.isArray(given) ? given : [given as TaskList];
+export function toTaskList(given: TaskListInput, logger: Pick<Logger, "warn">): TaskList {
+  const all: readonly (AnyTaskDefinition | TaskList)[] = Array.isArray(given) ? given : [given as TaskList];
+  for (const part of all) {
+    if ((typeof part === "object" && part !== null) || isTaskDefinition(part)) continue;
+    throw new ConfigError(
+      `The task list must be an object of functions such as { send_email: async () => {} }, got ${inspect(part)}.`,
+    );
+  }
+  const parts = all.map((part) => (isTasks(part) ? part : onlyTasks(part as TaskList, logger)));
   const [only] = parts;
   if (parts.length === 1 && only && !isTaskDefinition(only) && missingNames(only).length === 0) return only;
   const tasks: TaskList = {};
@@ -20,6 +29,22 @@ export function toTaskList(given: TaskListInput): TaskList {
   }
   for (const definition of missingNames(tasks)) name(tasks, definition.identifier, definition);
   return tasks;
+}
+
+function isTasks(part: AnyTaskDefinition | TaskList): boolean {
+  return (
+    isTaskDefinition(part) || Object.values(part).every((task) => task === undefined || typeof task === "function")
+  );
+}
+
+/** The exports of a module may be a task list, constants and all. */
+function onlyTasks(part: TaskList, logger: Pick<Logger, "warn">): TaskList {
+  const entries = Object.entries(part).filter(([key, task]) => {
+    if (task && typeof task !== "function")
+      logger.warn(`Not a task: '${key}' of the task list is a ${typeof task}, not a function.`);
+    return typeof task === "function";
+  });
+  return Object.fromEntries(entries);
 }
 
 function missingNames(tasks: TaskList): AnyTaskDefinition[] {

@@ -131,7 +131,8 @@ test("list filters and pages, as a table and as JSON", async () => {
   const table = await ask("list");
   expect(table.split("\n")[0]).toMatch(/^ID +STATE +TASK +QUEUE +PRIO +TRIES +RUN AT +KEY +LAST ERROR$/);
   expect(table).toMatch(/^ 4 +scheduled +report +slow +0 +0\/25 +in (1 day|23 hours \d+ minutes) +monthly$/m);
-  expect(table).toMatch(/^ 1 +dead +email +1 +25\/25 .*kaboom$/m);
+  // Nothing is said of when a dead job would run.
+  expect(table).toMatch(/^ 1 +dead +email +1 +25\/25 +kaboom$/m);
   expect(table).not.toContain("\x1b[");
   expect(await hathi("list", "--limit", "1")).toMatchObject({ stderr: "More with --before 4\n" });
 });

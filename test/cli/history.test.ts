@@ -56,6 +56,7 @@ test("history, errors and show tell what became of jobs, for people and for prog
       { ...attempt, attempt: 3, outcome: "succeeded", error: null },
     ],
   });
+  expect(await hathi("show", flaky.id)).toMatch(/\n\nAttempt 2 failed: TypeError\n {4}at .*history\.test\.ts:\d+:\d+/);
   const shown = await hathi("show", report.id);
   expect(shown).toMatch(/state: +finished \(succeeded\)/);
   expect(shown).toMatch(/result: +\{\n +"rows": 7\n +\}/);
@@ -94,9 +95,10 @@ test("history, errors and show tell what became of jobs, for people and for prog
     task_identifier: "flaky",
     error_class: "TypeError",
     count: 2,
-    jobs: 1,
+    jobs: null,
     example_id: flaky.id,
   });
+  expect(await json("errors", "--since", "1h")).toMatchObject([{ count: 2, jobs: 1 }]);
   expect(await found("--fingerprint", group!.fingerprint)).toEqual([
     [flaky.id, 2],
     [flaky.id, 1],

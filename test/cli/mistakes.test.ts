@@ -156,6 +156,8 @@ test("unknown flags and commands are refused, with the nearest one that exists",
   expect(await reasonOf(["--jbos", "3"])).toBe("Unknown argument: jbos. Did you mean 'jobs'? (see hathi --help)");
   expect(await reasonOf(["--concurency", "3"])).toContain("Did you mean 'concurrency'?");
   expect(await reasonOf(["lst"])).toBe("Unknown command: lst. Did you mean 'list'? (see hathi --help)");
+  expect(await reasonOf(["start"])).toBe("Unknown command: start. Did you mean 'run'? (see hathi --help)");
+  expect(await reasonOf(["delete", "7"])).toBe("Unknown command: delete. Did you mean 'complete'? (see hathi --help)");
   expect(await reasonOf(["show", "1", "--jsn"])).toBe(
     "Unknown argument: jsn. Did you mean 'json'? (see hathi show --help)",
   );

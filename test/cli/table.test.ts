@@ -35,7 +35,8 @@ const longJob: ListedJob = {
   task_identifier: "mails/send-the-monthly-newsletter-to-all",
   queue_name: "newsletters-of-the-month",
   priority: -10,
-  run_at: new Date("2100-01-01"),
+  // Days and hours, at whatever time of the day this runs.
+  run_at: new Date(Date.now() + (10_000 * 24 + 12.5) * 3_600_000),
   attempts: 25,
   max_attempts: 25,
   last_error: "connect ECONNREFUSED 127.0.0.1:25 after a while, and more words than fit on a line of a terminal",

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { TestDatabase } from "../support/database.ts";
 import { type AddSpec, type Command, KeyModel, type ModelJob } from "../support/key-model.ts";
+import { times } from "../support/times.ts";
 import { emptyDatabase, originalDatabase, ourDatabase } from "./both-ways.ts";
 
 const start = Date.parse("2030-01-01T00:00:00Z");
@@ -185,6 +186,6 @@ test("any sequence of adds, claims, ends and removals leaves the same jobs in th
         expect(sorted(right)).toEqual(expected);
       }
     }),
-    { numRuns: 100, interruptAfterTimeLimit: 20_000 },
+    { numRuns: times(40), interruptAfterTimeLimit: 20_000 },
   );
 });

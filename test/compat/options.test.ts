@@ -38,6 +38,10 @@ const lenient: [what: string, options: object][] = [
       },
     },
   ],
+  [
+    "a task list with exports of a module that are no tasks",
+    { taskList: { t: () => undefined, limit: 5, name: "x", off: undefined } },
+  ],
   ["a graceful shutdown without an abort", { gracefulShutdownAbortTimeout: never }],
 ];
 
@@ -49,8 +53,8 @@ bothWays(({ fresh, isOurs }) => {
     const runner = await library.run({
       connectionString: db.url,
       ...options,
-      ...(given as RunnerOptions),
       taskList: { t: () => undefined },
+      ...(given as RunnerOptions),
     });
     try {
       await runner.addJob("t", {});

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { beforeAll, expect, test, vi } from "vitest";
 import { parse } from "yaml";
 import { freshDatabase } from "../support/database.ts";
-import { hasPgBouncer, startPgBouncer } from "../support/pgbouncer.ts";
+import { hasPgBouncer, noPgBouncer, startPgBouncer } from "../support/pgbouncer.ts";
 import { startCommand } from "../support/program.ts";
 import { makeProject } from "../support/project.ts";
 import { buildImage, type Image } from "./dockerfile.ts";
@@ -106,7 +106,7 @@ function saidUnlessMissing(error: Error & { code?: string; stderr?: string }): s
 }
 
 test("a worker works through a PgBouncer that is set up as the page says", async ({ skip }) => {
-  skip(!hasPgBouncer, "PgBouncer is not installed here ('apt-get install pgbouncer'), so nothing is shown about it");
+  skip(!hasPgBouncer, noPgBouncer);
   const db = await freshDatabase();
   await db.query(`select graphile_worker.add_job('hello', '{"name":"Ada"}')`);
   const target = new URL(db.url);

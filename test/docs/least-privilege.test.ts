@@ -1,6 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { routes } from "../../src/dashboard/server/routes.ts";
 import { makeWorkerUtils, type QueueUtils, run } from "../../src/index.ts";
+import { makeMetrics } from "../../src/metrics/index.ts";
+import { openDesk } from "../dashboard/kit.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
 import { until } from "../support/wait.ts";
@@ -110,6 +113,68 @@ test("a worker runs, fails, schedules and recovers jobs", async () => {
   expect(await permissions("hathi_worker")).toBe("ok");
 });
 
+test("a worker keeps results and times, reports, obeys limits, guards and pauses, and cancels", async () => {
+  const { logger, lines } = rememberingLogger();
+  const metrics = makeMetrics();
+  const runner = await run({
+    connectionString: urlOf("hathi_worker"),
+    noHandleSignals: true,
+    logger,
+    metrics,
+    history: "full",
+    concurrency: 2,
+    limits: { service: { rateLimit: { limit: 100, period: "1s" } } },
+    taskOptions: {
+      report: { keepResult: true, limits: ["service"], concurrency: { limit: 1, key: "k" } },
+      once: { transactional: true },
+    },
+    taskList: {
+      report: (payload, { reportProgress }) => {
+        reportProgress(0.5);
+        return { k: (payload as { k: string }).k };
+      },
+      once: () => undefined,
+      hold: (_, { abortSignal }) =>
+        new Promise((_resolve, reject) => {
+          abortSignal.addEventListener("abort", () => reject(abortSignal.reason));
+        }),
+    },
+  });
+  await as("hathi_worker", async (utils) => {
+    expect(await utils.addJobAndWait("report", { k: "a" }, { timeout: "50s" })).toEqual({ k: "a" });
+    const once = await utils.addJob("once", {});
+    await utils.waitForJob(once.id, { timeout: "50s" });
+    const later = new Date("2100-01-01Z");
+    await utils.addJob("report", { k: "b" }, { debounce: { key: "d", delay: "1h" } });
+    await utils.addJob("report", { k: "b" }, { throttle: { key: "t", period: "1h" }, runAt: later });
+    await utils.addJob("report", { k: "b" }, { singleton: { key: "s" }, runAt: later });
+    await utils.pause({ task: "report" }, { reason: "a test" });
+    expect(await utils.listPauses()).toHaveLength(1);
+    expect(await utils.resume({ task: "report" })).toBe(true);
+    await utils.setLimit("service", { limit: 50, period: "1s" });
+    expect((await utils.listLimits()).map(({ name }) => name)).toContain("service");
+    await utils.clearLimit("service");
+    const held = await utils.addJob("hold", {});
+    await until(async () => (await database.job(held.id))?.locked_at, { what: "the job runs" });
+    await utils.cancelJobs([held.id], { reason: "a test" });
+    await expect(utils.waitForJob(held.id, { timeout: "50s" })).rejects.toThrow(/cancel/);
+    const { id } = await utils.beginAction({ action: "retry", target: {} });
+    await utils.reportAction(id, { changed: 1, outcome: "done" });
+    await utils.cleanup({ tasks: ["DROP_EXPIRED_HISTORY"] });
+  });
+  expect(await metrics.prometheus()).toContain('hathi_jobs_finished_total{task="report"');
+  await runner.stop();
+  // It may not build indexes; whoever migrates does.
+  expect(lines.filter(({ level }) => level === "error" || level === "warning")).toEqual([
+    { level: "warning", message: expect.stringContaining("must be owner of table _private_jobs") },
+  ]);
+  const built = "select from pg_indexes where indexname like '_hathi_limit_%' and tablename = '_private_jobs'";
+  await as("hathi_worker", (utils) => utils.migrate());
+  expect(await database.query(built)).toEqual([]);
+  await as("hathi_owner", (utils) => utils.migrate());
+  expect((await database.query(built)).length).toBeGreaterThan(0);
+});
+
 test("a worker may not change the schema or its ledgers", async () => {
   for (const text of [
     "drop table graphile_worker._private_jobs",
@@ -139,6 +204,29 @@ test("a viewer reads everything and writes nothing", async () => {
     `select graphile_worker.force_unlock_workers('{a}')`,
   ]) {
     await expect(query("hathi_viewer", text), text).rejects.toMatchObject(denied);
+  }
+});
+
+test("a viewer reads history, errors, limits, pauses, times and actions, and the dashboard shows it all", async () => {
+  await as("hathi_viewer", async (utils) => {
+    expect((await utils.listHistory({ task: "note" })).entries.length).toBeGreaterThan(0);
+    expect((await utils.listErrors()).length).toBeGreaterThan(0);
+    expect((await utils.listLimits()).length).toBeGreaterThan(0);
+    expect(await utils.listPauses()).toEqual([]);
+    expect((await utils.getJobTimes()).length).toBeGreaterThan(0);
+    expect((await utils.getJobTrends()).stepMs).toBeGreaterThan(0);
+    expect((await utils.getJobFigures()).tasks.length).toBeGreaterThan(0);
+    expect((await utils.listActions()).actions.length).toBeGreaterThan(0);
+    expect(await utils.listWorkers()).toBeDefined();
+    await expect(utils.pause({ task: "note" })).rejects.toMatchObject(denied);
+    await expect(utils.setLimit("service", { limit: 1 })).rejects.toMatchObject(denied);
+    await expect(utils.beginAction({ action: "retry", target: {} })).rejects.toMatchObject(denied);
+  });
+  const desk = openDesk(database, { connectionString: urlOf("hathi_viewer") });
+  for (const { method, path } of routes) {
+    if (method !== "GET" || path === "stream") continue;
+    const { status, body } = await desk.get<unknown>(path === "find" ? "find?text=1" : path);
+    expect(status === 400 || status === 200 || status === 404, `${path}: ${status} ${JSON.stringify(body)}`).toBe(true);
   }
 });
 

@@ -36,7 +36,7 @@ describe.each(libraries)("a transaction of $name", (each) => {
     await db?.drop();
   });
 
-  /** Like the library's own, but gives back what the work gave. */
+  /** Like the library's own, but returns what the work returned. */
   async function commit<T>(work: (inside: JobUtils) => Promise<T>): Promise<T> {
     const results: T[] = [];
     await library.transaction(async (tx) => {

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { beforeEach, expect, test, vi } from "vitest";
 import { hasProgram } from "../support/has-program.ts";
@@ -11,7 +11,8 @@ vi.setConfig({ testTimeout: 120_000 });
 const hasGit = hasProgram("git");
 beforeEach(({ skip }) => skip(!hasGit, "git is not installed here, so nothing can be released"));
 
-const script = fileURLToPath(new URL("../../scripts/release.mjs", import.meta.url));
+const scriptText = (name: string): string =>
+  readFileSync(fileURLToPath(new URL(`../../scripts/${name}`, import.meta.url)), "utf8");
 const json = (value: object): string => `${JSON.stringify(value, null, 2)}\n`;
 const changelog = "# Changes\n\n## 0.2.0 (not released yet)\n\n- Something new.\n\n## 0.1.0 (2026-01-01)\n";
 
@@ -41,9 +42,11 @@ async function makeRepository(files: Readonly<Record<string, string>> = {}): Pro
     "src/version.ts": 'export const version = "0.1.0";\n',
     "CHANGELOG.md": changelog,
     "README.md": '"graphile-worker": "npm:hathi@^0.1.0"\n',
-    "scripts/release.mjs": readFileSync(script, "utf8"),
+    "scripts/release.mjs": scriptText("release.mjs"),
+    "scripts/install-private.mjs": scriptText("install-private.mjs"),
     "scripts/check.mjs": 'console.log("checked");',
-    "scripts/build.mjs": 'console.log("built");',
+    "scripts/build.mjs":
+      'import { readFileSync } from "node:fs"; console.log("built " + readFileSync("src/version.ts", "utf8"));',
     "scripts/snapshot-release.mjs":
       'import { mkdirSync, writeFileSync } from "node:fs"; mkdirSync("released"); writeFileSync("released/index.js", "");',
     ...files,
@@ -70,9 +73,14 @@ async function makeRepository(files: Readonly<Record<string, string>> = {}): Pro
 
 test("a dry run checks, builds, shows what would be published, and leaves everything as it was", async () => {
   const repository = await makeRepository();
+  const lockTime = () => Math.round(statSync(repository.path("package-lock.json")).mtimeMs);
+  const before = lockTime();
   const { status, output } = repository.release("0.2.0", "--dry-run");
   expect(status, output).toBe(0);
-  for (const part of ["checked", "built", "+ @hathi/embedded@0.2.0", "+ hathi@0.2.0"]) expect(output).toContain(part);
+  const builds = [...output.matchAll(/^built .*"(.*)";$/gm)].map(([, version]) => version);
+  expect(builds).toEqual(["0.2.0", "0.1.0"]);
+  expect(lockTime()).toBe(before);
+  for (const part of ["checked", "+ @hathi/embedded@0.2.0", "+ hathi@0.2.0"]) expect(output).toContain(part);
   expect(repository.git("status", "--porcelain")).toBe("");
   expect(repository.git("tag")).toBe("");
   expect(repository.git("log", "--format=%s")).toBe("Begin");
@@ -108,7 +116,7 @@ test("a release names its version everywhere, keeps its build, and is one commit
 
 test.each([
   ["a changelog without a section for it", { "CHANGELOG.md": "# Changes\n" }, "(not released yet)"],
-  ["a check that fails", { "scripts/check.mjs": "process.exit(1);" }, "'node scripts/check.mjs' failed."],
+  ["a check that fails", { "scripts/check.mjs": "process.exit(1);" }, "'node scripts/check.mjs --no-install' failed."],
 ])("%s stops a release, and the files are put back", async (_what, files, words) => {
   const repository = await makeRepository(files);
   for (const args of [["0.2.0"], ["0.2.0", "--dry-run"]]) {

@@ -1,9 +1,12 @@
 import type { Pool } from "pg";
 import { expectTypeOf, test } from "vitest";
 import type {
+  CronItem,
   ForbiddenFlagsFn,
   LocalQueueOptions,
   Logger,
+  PatternCronItem,
+  QueueUtils,
   RecoveryOptions,
   RefetchDelayOptions,
   RunnerOptions,
@@ -39,4 +42,13 @@ test("options of a preset have the names and types they have there", () => {
   expectTypeOf<"concurrency" | "pgPool" | "taskList">().not.toExtend<keyof Preset>();
   expectTypeOf<LocalQueueOptions["size"]>().toEqualTypeOf<number>();
   expectTypeOf<RefetchDelayOptions["durationMs"]>().toEqualTypeOf<number>();
+});
+
+test("cron items may have the older name of a match, and ids of jobs may be numbers", () => {
+  expectTypeOf<{ task: "t"; pattern: string }>().toExtend<PatternCronItem>();
+  expectTypeOf<{ task: "t"; match: string }>().toExtend<CronItem>();
+  for (const name of ["completeJobs", "permanentlyFailJobs", "rescheduleJobs"] as const) {
+    expectTypeOf<number[]>().toExtend<Parameters<QueueUtils[typeof name]>[0]>();
+    expectTypeOf<string[]>().toExtend<Parameters<QueueUtils[typeof name]>[0]>();
+  }
 });

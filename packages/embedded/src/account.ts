@@ -8,7 +8,7 @@ export interface Account {
   readonly gid: number;
 }
 
-// PostgreSQL refuses to run as root. A dedicated account keeps the files from other programs that run as nobody.
+// PostgreSQL refuses to run as root. A dedicated account keeps the files from other programs that run as `nobody`.
 const preferredNames = ["postgres", "_postgres", "nobody"];
 
 export function isRoot(): boolean {

@@ -74,7 +74,9 @@ async function readPayload(text: string | undefined, file: string | undefined): 
   try {
     return JSON.parse(source);
   } catch (error) {
-    throw new UsageError(`The payload${file ? ` in '${file}'` : ""} is not JSON: ${(error as Error).message}`);
+    throw new UsageError(
+      `The payload${file ? ` in '${file}'` : ""} is not JSON, such as '{"name":"Ada"}': ${(error as Error).message}`,
+    );
   }
 }
 

@@ -29,7 +29,7 @@ export const errors = defineCommand({
 const columns: Column<ErrorGroup>[] = [
   { title: "GROUP", text: (group) => group.fingerprint },
   { title: "COUNT", text: (group) => formatCount(group.count), align: "right" },
-  { title: "JOBS", text: (group) => formatCount(group.jobs), align: "right", drop: 3 },
+  { title: "JOBS", text: ({ jobs }) => (jobs === null ? "" : formatCount(jobs)), align: "right", drop: 3 },
   { title: "TASK", text: (group) => group.task_identifier, maxWidth: 30, minWidth: 10 },
   { title: "FIRST", text: (group) => formatMoment(group.first_at), drop: 2 },
   { title: "LAST", text: (group) => formatMoment(group.last_at), drop: 1 },

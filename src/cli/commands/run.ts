@@ -50,7 +50,7 @@ const flags = {
   "poll-interval": {
     type: "number",
     requiresArg: true,
-    describe: "Milliseconds between looks for work when no notification arrives (default: 2000)",
+    describe: "Milliseconds between polls when no notification arrives (default: 2000)",
   },
   "no-prepared-statements": {
     type: "boolean",

@@ -2,7 +2,7 @@ import { describePause, type FinishedJob, type PresentJob } from "../../index.ts
 import { printable, printableLines } from "../../util/printable.ts";
 import { defineCommand } from "../command.ts";
 import { databaseFlags, jsonFlag } from "../flags.ts";
-import { formatHistory } from "../history-table.ts";
+import { formatHistory, formatLastStack } from "../history-table.ts";
 import { describeProgress, formatMoment, paintState } from "../job-table.ts";
 import type { Terminal } from "../terminal.ts";
 import { UsageError } from "../usage-error.ts";
@@ -23,6 +23,8 @@ export const show = defineCommand({
     else {
       terminal.print(layOut(job.state === "finished" ? finishedLines(job) : presentLines(job), terminal));
       if (job.history.length > 0) terminal.print(`\n${formatHistory(job.history, terminal)}`);
+      const stack = formatLastStack(job.history, terminal);
+      if (stack !== undefined) terminal.print(`\n${stack}`);
     }
   },
 });
