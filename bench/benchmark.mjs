@@ -75,6 +75,7 @@ async function runScenario({ scenario, systems, server, places, options }) {
   for (const { title, reason } of leftOut) console.log(`Left out: ${title}: ${reason}.`);
   const cases = [];
   for (const testCase of scenario.cases(options)) {
+    if (options.cases && !options.cases.some((part) => testCase.title.includes(part))) continue;
     const measured = await runCase({ scenario, testCase, systems: taking, server, places, options });
     printCase(scenario, measured);
     cases.push(measured);

@@ -6,6 +6,7 @@ const help = `npm run bench -- [scenario …] [options]
 
 Scenarios: s1 … s18 (default: all)
   --only a,b         systems or families to run: ours, graphile-worker, graphile-worker-tuned, pg-boss, bullmq, …
+  --case a,b         only cases whose title contains one of these; nothing is written
   --quick            a tenth of the jobs and one round: for trying, not for quoting
   --rounds n         rounds per case (default 3; 1 with --quick)
   --concurrency n    concurrency of ours and of graphile-worker's default (default 10)
@@ -23,6 +24,7 @@ export function parseOptions(args) {
     allowPositionals: true,
     options: {
       only: { type: "string" },
+      case: { type: "string" },
       quick: { type: "boolean", default: false },
       rounds: { type: "string" },
       concurrency: { type: "string", default: "10" },
@@ -44,6 +46,7 @@ export function parseOptions(args) {
     quick,
     scenarios: positionals.map((name) => name.toLowerCase()),
     only: values.only?.split(",").map((name) => name.trim()),
+    cases: values.case?.split(",").map((part) => part.trim()),
     rounds: wholeNumber("--rounds", values.rounds ?? (quick ? "1" : "3")),
     concurrency: wholeNumber("--concurrency", values.concurrency),
     limitMs: wholeNumber("--limit", values.limit ?? (quick ? "5" : "20")) * 1000,
@@ -51,7 +54,7 @@ export function parseOptions(args) {
     databaseUrl: values["database-url"],
     redis: values.redis,
     build: !values["no-build"],
-    write: !values["no-write"] && !quick,
+    write: !values["no-write"] && !quick && values.case === undefined,
     /** Number of jobs for this run, given the number of the full one. */
     scale: (count) => (quick ? Math.max(1, Math.round(count / 10)) : count),
   });

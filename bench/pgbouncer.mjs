@@ -18,7 +18,7 @@ export async function withPgBouncer(place, use) {
   await writeFile(file, configuration(url, port), { mode: 0o600 });
   const account = process.geteuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
   if (account.uid !== undefined) for (const path of [folder, file]) await chown(path, account.uid, account.gid);
-  // Debian puts it where not everybody's PATH leads.
+  // Debian puts it into a folder that is not on every PATH.
   const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` };
   const child = spawn("pgbouncer", [file], { ...account, env, cwd: folder, stdio: "ignore" });
   const ended = new Promise((resolve) => {

@@ -36,7 +36,7 @@ export async function runCase({ scenario, testCase, systems, server, places, opt
   };
 }
 
-/** Nobody is always the first after a pause, or the one after the slowest. */
+/** No system is always the first after a pause, or the one after the slowest. */
 function rotate(systems, by) {
   const start = by % Math.max(systems.length, 1);
   return [...systems.slice(start), ...systems.slice(0, start)];

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import pg from "pg";
+import { processCpuMs, serverCpuMs } from "./measure/cpu.mjs";
 import { startServer } from "./server.mjs";
 
 const { values } = parseArgs({ options: { jobs: { type: "string" }, rounds: { type: "string" } } });
@@ -43,11 +44,15 @@ for (let round = 1; round <= rounds; round++) {
   for (const [name, work] of Object.entries(ways)) {
     await fill();
     await manager.streams.purge("S15");
-    const startedAt = performance.now();
+    const [startedAt, before] = [performance.now(), readCpu()];
     await work();
-    const seconds = (performance.now() - startedAt) / 1000;
+    const [seconds, after] = [(performance.now() - startedAt) / 1000, readCpu()];
     const { state } = await manager.streams.info("S15");
-    console.log(`${round} ${name.padEnd(26)} ${Math.round(count / seconds)} jobs/s, ${state.messages} messages`);
+    // CPU per job tells more than the rate where other programs are running.
+    const cpu = Object.keys(after).map((who) => `${who} ${Math.round(((after[who] - before[who]) * 1000) / count)}`);
+    console.log(
+      `${round} ${name.padEnd(26)} ${Math.round(count / seconds)} jobs/s, ${state.messages} messages; µs of CPU per job: ${cpu.join(", ")}`,
+    );
   }
 }
 await connection.close();
@@ -56,6 +61,15 @@ await server.stop?.();
 broker.kill();
 rmSync(folder, { recursive: true, force: true });
 process.exit(0);
+
+function readCpu() {
+  const { user, system } = process.cpuUsage();
+  return {
+    node: (user + system) / 1000,
+    postgres: serverCpuMs(server.postmasterPid),
+    nats: processCpuMs(broker.pid),
+  };
+}
 
 async function fill() {
   await pool.query("truncate graphile_worker._private_jobs");

@@ -39,7 +39,7 @@ export async function buildApp(folder) {
   writeFileSync(join(folder, "index.html"), page(names));
 }
 
-/** With a hash of its content, so that a browser may keep it for ever. */
+/** With a hash of its content, so that a browser may cache it without limit. */
 function name(path, contents) {
   const hash = createHash("sha256").update(contents).digest("hex").slice(0, 10);
   return `app-${hash}.${/\w+$/.exec(path)[0]}`;

@@ -1,6 +1,7 @@
-// Checks that do not run the code, the fastest first.
+// Checks that do not run the code, the fastest first. The types of private packages are needed for them; `--no-install` takes those that are there.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { installPrivate } from "./install-private.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const checks = [
@@ -12,6 +13,7 @@ const checks = [
   ["architecture", "vitest run --config test/architecture.config.ts --silent"],
 ];
 
+if (!process.argv.includes("--no-install")) installPrivate();
 const failed = [];
 for (const [name, command] of checks) {
   const { status, stdout, stderr } = spawnSync("npx", ["--no-install", ...command.split(" ")], {

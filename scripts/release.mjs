@@ -1,10 +1,11 @@
 // Prepares a release of both packages: `npm run release -- 0.2.0`. With `--dry-run` every file is put back at the end.
 // 1. The working tree must be clean. 2. The version goes into both packages, the lock files, src/version.ts, the documents and CHANGELOG.md.
-// 3. Check and build. 4. `npm publish --dry-run` shows what would be published. 5. The build is kept for the rehearsal of upgrades, and all is
+// 3. Build and check. 4. `npm publish --dry-run` shows what would be published. 5. The build is kept for the rehearsal of upgrades, and all is
 // committed and tagged. The pushed tag publishes from CI (.github/workflows/release.yml), which can vouch for it: npm's provenance.
 import { spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { installPrivate } from "./install-private.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const given = process.argv.slice(2);
@@ -27,6 +28,8 @@ function release() {
   }
   if (read("git", "status", "--porcelain") !== "") throw new Error("Commit or stash your changes first.");
   if (read("git", "tag", "--list", `v${version}`) !== "") throw new Error(`There is a tag v${version} already.`);
+  // Before the lock files change: ours are the only versions in them that will.
+  installPrivate();
   const setVersion = (text) =>
     text
       .replace(/^( {2}"version": )"[^"]+"/m, `$1"${version}"`)
@@ -38,13 +41,14 @@ function release() {
   for (const name of read("git", "grep", "--name-only", "npm:hathi@^", "--", "*.md").split("\n")) {
     edit(name, (text) => text.replaceAll(/(npm:hathi@\^)[\d.]+(-[\w.]+)?/g, `$1${version}`));
   }
-  show("node", "scripts/check.mjs");
   show("node", "scripts/build.mjs");
+  show("node", "scripts/check.mjs", "--no-install");
   for (const folder of folders) {
     show("npm", "publish", `./${folder}`, "--dry-run", "--access", "public", "--ignore-scripts", "--tag", "next");
   }
   if (isDry) {
     putBack();
+    show("node", "scripts/build.mjs");
     return console.log(`A release of ${version} would work. Nothing was published, and no file is changed.`);
   }
   show("node", "scripts/snapshot-release.mjs");
@@ -56,12 +60,17 @@ function release() {
 
 function edit(name, change) {
   const text = readFileSync(root + name, "utf8");
-  if (!edited.has(name)) edited.set(name, text);
+  const { atime, mtime } = statSync(root + name);
+  if (!edited.has(name)) edited.set(name, { text, atime, mtime });
   writeFileSync(root + name, change(text));
 }
 
+/** With their times: a lock file that is newer than what is installed would have it installed again. */
 function putBack() {
-  for (const [name, text] of edited) writeFileSync(root + name, text);
+  for (const [name, { text, atime, mtime }] of edited) {
+    writeFileSync(root + name, text);
+    utimesSync(root + name, atime, mtime);
+  }
 }
 
 /** The section on top is the next release. */

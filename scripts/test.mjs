@@ -2,9 +2,8 @@
 // runs every test.
 // `--matrix` then runs the tests once more on each of the older PostgreSQL majors. Other arguments go to vitest.
 import { spawnSync } from "node:child_process";
-import { existsSync, statSync } from "node:fs";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { installPrivate } from "./install-private.mjs";
 import { installProgram } from "./install-program.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -12,9 +11,7 @@ const given = process.argv.slice(2);
 const isMatrix = given.includes("--matrix");
 const filters = given.filter((argument) => argument !== "--matrix");
 
-for (const name of ["compat", "forward", "dashboard", "dashboard/mounting", "orms", "package", "postgres", "testing"])
-  installPrivate(join(root, "test", name));
-for (const name of ["frameworks", "next-producer"]) installPrivate(join(root, "examples", name));
+installPrivate();
 const gaps = Object.entries({
   git: "Git",
   python3: "Python",
@@ -24,6 +21,7 @@ const gaps = Object.entries({
   "nats-server": "NATS",
   "rabbitmq-server": "RabbitMQ",
   kcat: "kcat",
+  faketime: "libfaketime",
   chromium: "Chromium",
 })
   .map(([program, name]) => installProgram(program, name))
@@ -43,18 +41,9 @@ if (isMatrix) {
   }
 }
 
-/** These packages are heavy and only for tests, so they are no part of a normal install. */
-function installPrivate(folder) {
-  const lock = join(folder, "package-lock.json");
-  const installed = join(folder, "node_modules", ".package-lock.json");
-  if (!existsSync(lock)) return;
-  if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return;
-  run("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"], {}, folder);
-}
-
-function run(command, args, environment = {}, cwd = root) {
+function run(command, args, environment = {}) {
   const { status } = spawnSync(command, args, {
-    cwd,
+    cwd: root,
     stdio: "inherit",
     env: { ...process.env, ...environment },
     shell: process.platform === "win32",

@@ -16,6 +16,12 @@ export function serverCpuMs(postmasterPid) {
   return undefined;
 }
 
+/** CPU time of one process so far. `undefined` where /proc is missing. */
+export function processCpuMs(pid) {
+  const stat = readStat(pid);
+  return stat && stat.own * msPerTick;
+}
+
 function childTicks(parent) {
   let ticks = 0;
   for (const name of readdirSync("/proc")) {

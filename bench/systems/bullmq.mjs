@@ -9,7 +9,6 @@ const bullmq = {
   worker: "bullmq.mjs",
   // Completing a job fetches the next one in the same call.
   claims: /move_to_active|_fetch\(/i,
-  settings: () => ({ concurrency: 100 }),
   lacks: {
     s5: noSuchRows,
     s6: "BullMQ has serial groups in its paid edition only",
@@ -30,6 +29,8 @@ export const bullmqPostgres = {
   name: "bullmq-postgres",
   title: "BullMQ on PostgreSQL",
   schema: "bullmq",
+  // Finished jobs are removed, as ours are.
+  settings: () => ({ concurrency: 100, removeOnComplete: true }),
   async countLeft(place) {
     const { rows } = await place.query(
       "select count(*)::int as count from bullmq.job where state in ('waiting', 'active')",
@@ -43,6 +44,18 @@ export const bullmqRedis = {
   name: "bullmq-redis",
   title: "BullMQ on Redis (not durable)",
   store: redisStore,
+  settings: () => ({ concurrency: 100, removeOnComplete: { count: 0 } }),
   whyNot: (options) => redisStore.start(options),
   countLeft: () => redisStore.countLeft("bull:bench"),
 };
+
+/** Keeps finished jobs, as it does unless it is told otherwise; only where a scenario asks for it. */
+const keeping = (system) => ({
+  ...system,
+  name: `${system.name}-keeping`,
+  title: `${system.title}, finished jobs kept`,
+  isExtra: true,
+  settings: () => ({ concurrency: 100 }),
+});
+export const bullmqPostgresKeeping = keeping(bullmqPostgres);
+export const bullmqRedisKeeping = keeping(bullmqRedis);

@@ -1,4 +1,4 @@
-import { bullmqPostgres, bullmqRedis } from "./bullmq.mjs";
+import { bullmqPostgres, bullmqPostgresKeeping, bullmqRedis, bullmqRedisKeeping } from "./bullmq.mjs";
 import { graphileDefault, graphileTuned } from "./graphile-worker.mjs";
 import { oursControlled, oursDefault, oursFull, oursMetered, oursOutcomes, oursSafe } from "./ours.mjs";
 import { pgBoss } from "./pg-boss.mjs";
@@ -15,7 +15,9 @@ const all = [
   graphileTuned,
   pgBoss,
   bullmqPostgres,
+  bullmqPostgresKeeping,
   bullmqRedis,
+  bullmqRedisKeeping,
   rawDrain,
   rawNotify,
 ];

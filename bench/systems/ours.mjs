@@ -80,7 +80,7 @@ async function whyNotSafe(options, places) {
         if (rows.length > 0) return undefined;
         await sleep(100);
       }
-      return "`recovery: true` is accepted, but no sign of life appears in _private_workers within 5 s";
+      return "`recovery: true` is accepted, but no heartbeat appears in _private_workers within 5 s";
     });
   } catch (error) {
     return `\`recovery: true\` does not start (${error.message.split("\n")[0]})`;

@@ -26,7 +26,7 @@ serve({
     const queue = openQueue(place);
     await queue.waitUntilReady();
     return {
-      add: (task, data) => queue.add(task, data, { removeOnComplete: true }),
+      add: (task, data) => queue.add(task, data),
       addMany: (task, payloads, { tasks = 1, priorities = 1 }) =>
         queue.addBulk(
           payloads.map((data) => ({
@@ -34,7 +34,6 @@ serve({
             data,
             // A job that fails waits for its second attempt, so it fails once.
             opts: {
-              removeOnComplete: true,
               attempts: 2,
               backoff: 600_000,
               ...(priorities > 1 && { priority: 1 + (Math.floor(data.i / tasks) % priorities) }),

@@ -1,4 +1,4 @@
-// A small shop that sends mail, makes invoices and delivers webhooks, some of which fail: something to look at.
+// A small shop that sends mail, makes invoices and delivers webhooks; some fail. It is there to be shown.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { createDashboard } from "../../dist/dashboard/server/index.js";
@@ -71,7 +71,9 @@ export async function openShop(serverAddress, setHostname) {
         concurrency: 12,
         history: "full",
         recovery: true,
+        appVersion: "4.2.0",
         metrics: makeMetrics(),
+        taskOptions: { "webhook/deliver": { concurrency: { limit: 4, key: "tenant" } } },
       }),
     );
   }
@@ -106,6 +108,10 @@ export async function openShop(serverAddress, setHostname) {
         })),
       );
       await sleep(15_000);
+      // As if the version had been there for a while.
+      await utils.withPgClient((client) =>
+        client.query("update graphile_worker._private_workers set started_at = started_at - interval '34 minutes'"),
+      );
       await utils.pause({ task: "sync/tenant" }, { reason: "the tenants' API is being moved", by: "joe" });
       await sleep(5_000);
       await writePast(utils, 2);

@@ -1,7 +1,7 @@
 import { code, page, table } from "./markdown.mjs";
 import { readSource } from "./source.mjs";
 
-/** The schema says what there is; these say what it is for. A function without a text, or a text without one, fails. */
+/** The schema says what there is; these say what it is for. A function without a description, or a description without a function, fails. */
 const texts = {
   add_job: `Adds one job and returns its row. Everything but the name has a default: an empty object as payload, no queue, now, 25
 attempts, no key, priority 0, no flags. \`job_key_mode\` is \`replace\`, \`preserve_run_at\` or \`unsafe_dedupe\`: see
