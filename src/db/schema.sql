@@ -1313,7 +1313,7 @@ begin
 end;
 $hathi$;
 
-create function graphile_worker._hathi_claim_jobs(pool_id text, task_ids integer[], wanted integer, per_queue integer, forbidden text[], accepted text[], clock timestamp with time zone, mark_priorities smallint[], mark_run_ats timestamp with time zone[], mark_ids bigint[], with_queues boolean, relaxed boolean, OUT jobs text, OUT due_in_ms double precision, OUT marks text, OUT tasks_ms double precision, OUT queues_ms double precision)
+create function graphile_worker._hathi_claim_jobs(pool_id text, task_ids integer[], wanted integer, per_queue integer, forbidden text[], accepted text[], clock timestamp with time zone, mark_priorities smallint[], mark_run_ats timestamp with time zone[], mark_ids bigint[], only_queues integer[], relaxed boolean, OUT jobs text, OUT due_in_ms double precision, OUT marks text, OUT tasks_ms double precision, OUT queues_ms double precision)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1364,13 +1364,22 @@ begin
   tasks_ms := date_part('epoch', read_at - began_at) * 1000;
 
   -- Asked here as well, since most schemas have none, and a call costs more than the question.
-  has_queued := with_queues and exists (
+  has_queued := only_queues is distinct from '{}' and exists (
     select from graphile_worker._private_jobs as job
     where job.locked_at is null and job.attempts < job.max_attempts and job.job_queue_id is not null
   );
   if has_queued then
-    select * into queued
-    from graphile_worker._hathi_scan_queues(task_ids, wanted, per_queue, forbidden, accepted, instant);
+    if only_queues is null then
+      select * into queued
+      from graphile_worker._hathi_scan_queues(task_ids, wanted, per_queue, forbidden, accepted, instant);
+    else
+      only_queues := graphile_worker._hathi_sort_queues(only_queues, task_ids, forbidden, accepted, instant);
+      select * into queued
+      from graphile_worker._hathi_lock_queues(
+        only_queues, array_fill(greatest(wanted / greatest(cardinality(only_queues), 1), 1), array[cardinality(only_queues)]),
+        wanted, per_queue, task_ids, forbidden, accepted, instant
+      );
+    end if;
     is_contended := queued.contended;
     if cardinality(queued.rows) > 0 then
       select array_agg(line.tid), array_agg(distinct line.queue_id) filter (where line.queue_id is not null),
@@ -4777,6 +4786,42 @@ AS $hathi$
     else left(name.whole, 111) || '#' || to_hex(hashtextextended(name.whole, 0))
   end
   from (select 'singleton:' || identifier || ':' || guard_key as whole) as name;
+$hathi$;
+
+create function graphile_worker._hathi_sort_queues(candidates integer[], task_ids integer[], forbidden text[], accepted text[], instant timestamp with time zone)
+ RETURNS integer[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  tasks constant integer[] :=
+    case when cardinality(task_ids) > 1 then graphile_worker._hathi_tasks_in_queues(task_ids) else task_ids end;
+begin
+  return array(
+    select head.queue_id
+    from (
+      select distinct on (queue.id) queue.id as queue_id, first.priority, first.run_at, first.id
+      from unnest(candidates) as candidate (id)
+      join graphile_worker._private_job_queues as queue on queue.id = candidate.id
+      cross join unnest(tasks) as task (id)
+      cross join lateral (
+        select job.priority, job.run_at, job.id
+        from graphile_worker._private_jobs as job
+        where job.is_available
+          and job.task_id = task.id
+          and job.job_queue_id = queue.id
+          and job.run_at <= instant
+          and (forbidden is null or (job.flags ?| forbidden) is not true)
+          and (accepted is null or (job.flags ?| accepted) is true)
+        order by job.priority, job.run_at, job.id
+        limit 1
+      ) as first
+      where queue.is_available
+      order by queue.id, first.priority, first.run_at, first.id
+    ) as head
+    order by head.priority, head.run_at, head.id
+  );
+end;
 $hathi$;
 
 create function graphile_worker._hathi_take_queue_row(wanted text)

@@ -91,7 +91,7 @@ export class Flow {
         this.intake.startOver();
       },
       onReleased: (queueId) => {
-        this.intake.nudge();
+        this.intake.queueReleased(queueId);
         this.handOver?.released(queueId);
       },
     });

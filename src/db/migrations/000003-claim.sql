@@ -358,6 +358,43 @@ begin
 end;
 $hathi$;
 
+-- Of the given queues those that are free and have a due job which suits, in the order of these jobs.
+create or replace function graphile_worker._hathi_sort_queues(
+  candidates integer[], task_ids integer[], forbidden text[], accepted text[], instant timestamptz
+) returns integer[] language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+as $hathi$
+declare
+  tasks constant integer[] :=
+    case when cardinality(task_ids) > 1 then graphile_worker._hathi_tasks_in_queues(task_ids) else task_ids end;
+begin
+  return array(
+    select head.queue_id
+    from (
+      select distinct on (queue.id) queue.id as queue_id, first.priority, first.run_at, first.id
+      from unnest(candidates) as candidate (id)
+      join graphile_worker._private_job_queues as queue on queue.id = candidate.id
+      cross join unnest(tasks) as task (id)
+      cross join lateral (
+        select job.priority, job.run_at, job.id
+        from graphile_worker._private_jobs as job
+        where job.is_available
+          and job.task_id = task.id
+          and job.job_queue_id = queue.id
+          and job.run_at <= instant
+          and (forbidden is null or (job.flags ?| forbidden) is not true)
+          and (accepted is null or (job.flags ?| accepted) is true)
+        order by job.priority, job.run_at, job.id
+        limit 1
+      ) as first
+      where queue.is_available
+      order by queue.id, first.priority, first.run_at, first.id
+    ) as head
+    order by head.priority, head.run_at, head.id
+  );
+end;
+$hathi$;
+
 -- Locks up to `wanted` due jobs of named queues, and their queues. Free queues are found by reading the due jobs in order, a share of each
 -- task at a time, as `_hathi_scan_tasks` does. Where thousands of them cannot run (a held queue has a long line), the rest is found off
 -- order, by a walk.
@@ -554,6 +591,7 @@ $hathi$;
 
 -- Claims up to `wanted` jobs for a pool, of one queue at most `per_queue`. Jobs with one of the `forbidden` flags, and those without one
 -- of the `accepted` ones if there are any, are left alone. `mark_*` say where to start in each priority; then nothing else is visited.
+-- `only_queues` are the named queues to visit, null for all: those that the pool has just released cost no search.
 --
 -- `jobs` is one JSON text. `marks` are, as JSON, the new ones: up to where the jobs of each priority were taken. `due_in_ms` is when
 -- to scan again, unless there were as many jobs as wanted; not above zero if something was held by another transaction. The two times say what
@@ -569,7 +607,7 @@ create or replace function graphile_worker._hathi_claim_jobs(
   mark_priorities smallint[],
   mark_run_ats timestamptz[],
   mark_ids bigint[],
-  with_queues boolean,
+  only_queues integer[],
   relaxed boolean,
   out jobs text,
   out due_in_ms double precision,
@@ -625,13 +663,22 @@ begin
   tasks_ms := date_part('epoch', read_at - began_at) * 1000;
 
   -- Asked here as well, since most schemas have none, and a call costs more than the question.
-  has_queued := with_queues and exists (
+  has_queued := only_queues is distinct from '{}' and exists (
     select from graphile_worker._private_jobs as job
     where job.locked_at is null and job.attempts < job.max_attempts and job.job_queue_id is not null
   );
   if has_queued then
-    select * into queued
-    from graphile_worker._hathi_scan_queues(task_ids, wanted, per_queue, forbidden, accepted, instant);
+    if only_queues is null then
+      select * into queued
+      from graphile_worker._hathi_scan_queues(task_ids, wanted, per_queue, forbidden, accepted, instant);
+    else
+      only_queues := graphile_worker._hathi_sort_queues(only_queues, task_ids, forbidden, accepted, instant);
+      select * into queued
+      from graphile_worker._hathi_lock_queues(
+        only_queues, array_fill(greatest(wanted / greatest(cardinality(only_queues), 1), 1), array[cardinality(only_queues)]),
+        wanted, per_queue, task_ids, forbidden, accepted, instant
+      );
+    end if;
     is_contended := queued.contended;
     if cardinality(queued.rows) > 0 then
       select array_agg(line.tid), array_agg(distinct line.queue_id) filter (where line.queue_id is not null),

@@ -37,8 +37,10 @@ export interface ClaimParams {
   readonly clock: Date | null;
   /** Where to start in each priority, and nothing else is scanned; empty for a full scan. */
   readonly marks: readonly Mark[];
-  /** Whether to scan named queues, too. */
+  /** Whether to search all named queues for jobs, too. */
   readonly withQueues: boolean;
+  /** Queues to take jobs from even if not all are searched. */
+  readonly ownQueues?: readonly number[];
   /** The claim need not survive a crash of the server. */
   readonly relaxed: boolean;
 }
@@ -73,7 +75,7 @@ const claim = {
     params.marks.map(([priority]) => priority),
     params.marks.map(([, runAt]) => runAt),
     params.marks.map(([, , id]) => id),
-    params.withQueues,
+    params.withQueues ? null : (params.ownQueues ?? []),
     params.relaxed,
     params.workerNames ?? [],
   ],
@@ -105,7 +107,7 @@ const claimed = `graphile_worker._hathi_claim_jobs(
         then graphile_worker._hathi_unlimited_tasks(${unpausedTasks("$13", "$2", "$7")})
         else ${unpausedTasks("$13", "$2", "$7")}
       end, $3::integer, $4::integer, $5::text[], $6::text[], $7::timestamptz,
-      $8::smallint[], $9::timestamptz[], $10::bigint[], $11::boolean, $12::boolean
+      $8::smallint[], $9::timestamptz[], $10::bigint[], $11::integer[], $12::boolean
     )`;
 
 /** Locks up to `wanted` due jobs for one pool. Rows another pool is claiming are skipped, not waited for. */

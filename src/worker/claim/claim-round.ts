@@ -78,6 +78,11 @@ export class ClaimRound {
     this.#ranges.startOver();
   }
 
+  /** A named queue that we held is free for its next job. */
+  queueReleased(queueId: number): void {
+    this.#ranges.released(queueId);
+  }
+
   async run(room: Room): Promise<void> {
     const occasion = this.#schedule.begin();
     this.#options.onClaiming();

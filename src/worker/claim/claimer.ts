@@ -60,6 +60,12 @@ export class Claimer {
     this.nudge();
   }
 
+  /** A named queue that we held is free for its next job. */
+  queueReleased(queueId: number): void {
+    this.#round.queueReleased(queueId);
+    this.nudge();
+  }
+
   /** There may be room now. */
   wake(): void {
     if (this.#schedule.isHungry || this.#isOnce || monotonicMs() >= this.#options.limits.scanAt) this.#pulse.nudge();

@@ -115,6 +115,11 @@ export class Intake {
     this.#claimer.startOver();
   }
 
+  /** A named queue that we held is free for its next job. */
+  queueReleased(queueId: number): void {
+    this.#claimer.queueReleased(queueId);
+  }
+
   /** Jobs that are known of may find a place now. */
   wake(): void {
     this.#claimer.wake();

@@ -38,11 +38,11 @@ export class PlainClaim {
   async claim(
     who: Claimant,
     room: Room,
-    { marks, withQueues, announcement }: Scan,
+    { marks, withQueues, ownQueues, announcement }: Scan,
     isWatched: boolean,
   ): Promise<ClaimResultRow | AnnouncingRow | undefined> {
     const { database, relaxed } = this.#options;
-    const params = { ...who, wanted: room.jobs, perQueue: room.perQueue, marks, withQueues, relaxed };
+    const params = { ...who, wanted: room.jobs, perQueue: room.perQueue, marks, withQueues, ownQueues, relaxed };
     if (!announcement) return (await database.run(isWatched ? claimJobsAlive : claimJobs, params))[0];
     const { text, always } = announcement;
     const statement = isWatched ? claimJobsAliveAnnouncing : claimJobsAnnouncing;

@@ -7,17 +7,28 @@ export interface ScanRange {
   /** Where to start in each priority; empty for a full scan. */
   readonly marks: readonly Mark[];
   readonly withQueues: boolean;
+  /** Queues that this pool has released: even without a search, jobs are taken from them. */
+  readonly ownQueues: readonly number[];
 }
+
+/** What finding a job may cost where there is a cheaper way, from the marks on. */
+const cheapMsPerJob = 0.01;
+/** What finding a job in a named queue may cost. There is no other way to it than to wait, so only a scan that finds little is worth that. */
+const cheapMsPerQueuedJob = 0.1;
+/** More than that are found by a scan. */
+const maxOwnQueues = 1_000;
 
 /**
  * Decides where the next claim scans. It scans from the start as long as that is cheap. Where it is not (finished rows that cannot be vacuumed), it
  * starts at the marks of earlier claims; a full scan then follows as soon as its budget allows, for jobs that came in behind the marks. Named queues are
- * left out in the same way.
+ * left out in the same way, except those that this pool has released: its own runs of a queue must not wait for a budget.
  */
 export class ScanRanges {
   readonly #marks = new Marks();
-  readonly #fullScans = new ScanBudget();
-  readonly #queueScans = new ScanBudget();
+  readonly #fullScans = new ScanBudget(cheapMsPerJob);
+  readonly #queueScans = new ScanBudget(cheapMsPerQueuedJob);
+  /** Queues that we have released and not scanned since. */
+  readonly #released = new Set<number>();
   /** A claim from the marks may have passed over jobs behind them, and one without queues over theirs. */
   #owesFullScan = false;
   #owesQueueScan = false;
@@ -27,21 +38,28 @@ export class ScanRanges {
     return this.#owesFullScan || this.#owesQueueScan;
   }
 
+  /** We have released a queue, so its next job can be claimed. */
+  released(queueId: number): void {
+    if (this.#released.size < maxOwnQueues) this.#released.add(queueId);
+  }
+
   next(now: number): ScanRange {
     return {
       marks: this.#marksToStartAt(now),
       withQueues: !this.#queueScans.isCostly || now >= this.#queueScans.dueAt,
+      ownQueues: [...this.#released],
     };
   }
 
   /** Learns from a claim's response. Returns when to scan what the claim left out; Infinity if that is nothing. */
   learn(
     now: number,
-    { marks, withQueues }: ScanRange,
+    { marks, withQueues, ownQueues }: ScanRange,
     row: Pick<ClaimResultRow, "marks" | "tasks_ms" | "queues_ms">,
     claimed: number,
   ): number {
     const isFullScan = marks.length === 0;
+    for (const queueId of ownQueues) this.#released.delete(queueId);
     if (isFullScan) this.#fullScans.spend(now, row.tasks_ms, claimed);
     if (withQueues) this.#queueScans.spend(now, row.queues_ms, claimed);
     this.#owesFullScan = !isFullScan;

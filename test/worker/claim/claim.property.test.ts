@@ -72,7 +72,13 @@ interface Claim {
   readonly result: ClaimResultRow;
 }
 
-async function claim(given: Request, poolId = "pool", marks: readonly Mark[] = []): Promise<Claim> {
+interface Range {
+  readonly marks?: readonly Mark[];
+  /** The only queues to visit. */
+  readonly queues?: readonly number[];
+}
+
+async function claim(given: Request, poolId = "pool", { marks = [], queues }: Range = {}): Promise<Claim> {
   const [result] = await database.run(claimJobs, {
     poolId,
     taskIds: given.tasks,
@@ -82,7 +88,8 @@ async function claim(given: Request, poolId = "pool", marks: readonly Mark[] = [
     accepted: given.accepted,
     clock: null,
     marks,
-    withQueues: true,
+    withQueues: queues === undefined,
+    ownQueues: queues ?? [],
     relaxed: true,
   });
   const rows = JSON.parse(result!.jobs ?? "[]") as ClaimedRow[];
@@ -113,9 +120,17 @@ interface Start {
   readonly runIn: number;
 }
 
-async function checkOneClaim(given: Table, asked: Request, starts: readonly Start[] = []): Promise<void> {
-  const { ids, queueById, result } = await whileHeld(given, async () => claim(asked, "pool", await marksAt(starts)));
-  const expected = expectClaim(starts.length > 0 ? tableFrom(given, starts) : given, asked);
+async function checkOneClaim(
+  given: Table,
+  asked: Request,
+  starts: readonly Start[] = [],
+  only?: readonly number[],
+): Promise<void> {
+  const { ids, queueById, result } = await whileHeld(given, async () =>
+    claim(asked, "pool", { marks: await marksAt(starts), ...(only && { queues: only }) }),
+  );
+  const visited = only ? tableOf(given, only) : given;
+  const expected = expectClaim(starts.length > 0 ? tableFrom(visited, starts) : visited, asked);
   expect(new Set(ids).size).toBe(ids.length);
   expect(ids).toHaveLength(expected.count);
   isPrefix(
@@ -159,6 +174,15 @@ function tableFrom(given: Table, starts: readonly Start[]): Table {
   return { ...given, jobs };
 }
 
+/** What a claim sees that visits only some queues. */
+function tableOf(given: Table, only: readonly number[]): Table {
+  const jobs = given.jobs.map((job) => ({
+    ...job,
+    runIn: job.queue === null || only.includes(job.queue) ? job.runIn : 3000,
+  }));
+  return { ...given, jobs };
+}
+
 test("a claim gives what the oracle gives, past rows and queues that others hold", async () => {
   await fc.assert(
     fc.asyncProperty(table(60, inOrder), request, (given, asked) => checkOneClaim(given, asked)),
@@ -184,8 +208,18 @@ const start = fc.record({ priority: fc.integer({ min: -1, max: 1 }), runIn: fc.c
 const starts = fc.uniqueArray(start, { minLength: 1, maxLength: 3, selector: ({ priority }) => priority });
 
 test("a claim that starts at marks gives what lies behind them, in order, and of queues what it always gives", async () => {
-  await fc.assert(fc.asyncProperty(table(60, inOrder), request, starts, checkOneClaim), { numRuns: times(45) });
-  await fc.assert(fc.asyncProperty(table(40, offOrder), request, starts, checkOneClaim), { numRuns: times(8) });
+  const check = (given: Table, asked: Request, from: Start[]): Promise<void> => checkOneClaim(given, asked, from);
+  await fc.assert(fc.asyncProperty(table(60, inOrder), request, starts, check), { numRuns: times(45) });
+  await fc.assert(fc.asyncProperty(table(40, offOrder), request, starts, check), { numRuns: times(8) });
+}, 240_000);
+
+test("a claim that visits only some queues gives of those, and of all else, what it always gives", async () => {
+  const some = fc
+    .subarray([1, 2, 3, 4, 5, 6])
+    .chain((queues) => fc.shuffledSubarray(queues, { minLength: queues.length }));
+  const check = (given: Table, asked: Request, only: number[]): Promise<void> => checkOneClaim(given, asked, [], only);
+  await fc.assert(fc.asyncProperty(table(60, inOrder), request, some, check), { numRuns: times(45) });
+  await fc.assert(fc.asyncProperty(table(40, offOrder), request, some, check), { numRuns: times(8) });
 }, 240_000);
 
 /** Two claims at the same time, and what is left when both are through, which nobody else holds. */
