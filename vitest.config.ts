@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { FailedFiles } from "./test/support/failed-files.ts";
 import { LongestFirst } from "./test/support/longest-first.ts";
 
 export default defineConfig({
@@ -18,6 +19,6 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     teardownTimeout: 30_000,
-    reporters: ["default"],
+    reporters: ["default", new FailedFiles()],
   },
 });

@@ -5,6 +5,7 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { installPrivate } from "./install-private.mjs";
 import { installProgram } from "./install-program.mjs";
+import { runTests } from "./run-tests.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const given = process.argv.slice(2);
@@ -26,27 +27,30 @@ const gaps = Object.entries({
 })
   .map(([program, name]) => installProgram(program, name))
   .filter((gap) => gap !== undefined);
-// Last of all, below vitest's own count of what it skipped.
+/** Last of all, below vitest's own counts: what was skipped, and what needs a look. */
+const remarks = [...gaps];
 process.on("exit", () => {
-  for (const gap of gaps) console.log(gap);
+  for (const remark of remarks) console.log(remark);
 });
 run("node", ["scripts/build.mjs"]);
 run("node", ["scripts/check.mjs"]);
 run("node", ["scripts/docs.mjs"]);
-run("npx", ["--no-install", "vitest", "run", ...filters]);
+test();
 if (isMatrix) {
   for (const version of ["17", "16", "15", "14"]) {
     console.log(`PostgreSQL ${version}`);
-    run("npx", ["--no-install", "vitest", "run", ...filters], { POSTGRES_VERSION: version });
+    test({ POSTGRES_VERSION: version });
   }
 }
 
-function run(command, args, environment = {}) {
-  const { status } = spawnSync(command, args, {
-    cwd: root,
-    stdio: "inherit",
-    env: { ...process.env, ...environment },
-    shell: process.platform === "win32",
-  });
+function test(environment = {}) {
+  const { status, unstable } = runTests({ root, filters, environment });
+  for (const file of unstable)
+    remarks.push(`${file} failed at first and passed when it ran alone. Find out why: see CONTRIBUTING.md.`);
+  if (status !== 0) process.exit(status);
+}
+
+function run(command, args) {
+  const { status } = spawnSync(command, args, { cwd: root, stdio: "inherit", shell: process.platform === "win32" });
   if (status !== 0) process.exit(status ?? 1);
 }
