@@ -4123,6 +4123,31 @@ AS $hathi$
   where id in (select id from mine);
 $hathi$;
 
+create function graphile_worker._hathi_register_tasks(names text[])
+ RETURNS TABLE(id integer, identifier text)
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '100ms'
+AS $hathi$
+declare
+  name text;
+begin
+  for name in
+    select wanted.name
+    from unnest(names) as wanted (name)
+    where not exists (select from graphile_worker._private_tasks as task where task.identifier = wanted.name)
+    order by wanted.name
+  loop
+    begin
+      insert into graphile_worker._private_tasks (identifier) values (name) on conflict do nothing;
+    exception
+      when lock_not_available then null;
+    end;
+  end loop;
+  return query select task.id, task.identifier from graphile_worker._private_tasks as task where task.identifier = any (names);
+end;
+$hathi$;
+
 create function graphile_worker._hathi_release_queues(pool_id text, queue_ids integer[], ended_ids bigint[], in_doubt boolean)
  RETURNS integer[]
  LANGUAGE plpgsql

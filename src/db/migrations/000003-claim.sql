@@ -33,6 +33,32 @@ create index _hathi_jobs_by_queue on graphile_worker._private_jobs
 -- A queue's row is written twice for every run of its jobs. With free space in its page, its indexes need no new entries.
 alter table graphile_worker._private_job_queues set (fillfactor = 40);
 
+-- Gives each task a row, and tells the ids. A name that another transaction is just adding is left out after a moment: ids are asked for
+-- before a claim, and a claim waits for no application. Its jobs cannot be seen before that transaction commits anyway.
+create or replace function graphile_worker._hathi_register_tasks(names text[])
+returns table (id integer, identifier text) language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+  set lock_timeout = '100ms'
+as $hathi$
+declare
+  name text;
+begin
+  for name in
+    select wanted.name
+    from unnest(names) as wanted (name)
+    where not exists (select from graphile_worker._private_tasks as task where task.identifier = wanted.name)
+    order by wanted.name
+  loop
+    begin
+      insert into graphile_worker._private_tasks (identifier) values (name) on conflict do nothing;
+    exception
+      when lock_not_available then null;
+    end;
+  end loop;
+  return query select task.id, task.identifier from graphile_worker._private_tasks as task where task.identifier = any (names);
+end;
+$hathi$;
+
 -- Locks up to `wanted` due jobs that are in no queue, in the order of priority, run_at and id. Priorities are visited one by one, so
 -- jobs for later are never read. Of each task a share is read; what lies behind the end of a share that was used up may not be next,
 -- so it is left to another round with larger shares. (A row that is locked and left is free again when the claim commits.)

@@ -235,25 +235,23 @@ export interface TaskRow {
   readonly identifier: string;
 }
 
-/** Makes sure that the tasks have ids, and gives them. Uses no identity values for tasks that are there. */
+/** Makes sure that the tasks have ids, and gives them; without those that another transaction is just adding. */
 export const registerTasks = statement<{ identifiers: readonly string[] }, TaskRow>({
   name: "register_tasks",
   patienceMs: shortPatienceMs,
+  givesWay: true,
   values: ({ identifiers }) => [identifiers],
   text: `
-    with known as (
-      select id, identifier from graphile_worker._private_tasks where identifier = any ($1::text[])
-    ), added as (
-      insert into graphile_worker._private_tasks (identifier)
-      select name from pg_catalog.unnest($1::text[]) as name
-      where not exists (select from known where known.identifier = name)
-      order by name
-      on conflict do nothing
-      returning id, identifier
-    )
-    select id, identifier from known
-    union all
-    select id, identifier from added`,
+    select id, identifier from graphile_worker._hathi_register_tasks($1::text[])`,
+});
+
+/** The ids of those tasks that have one. */
+export const findTasks = statement<{ identifiers: readonly string[] }, TaskRow>({
+  name: "find_tasks",
+  patienceMs: shortPatienceMs,
+  values: ({ identifiers }) => [identifiers],
+  text: `
+    select id, identifier from graphile_worker._private_tasks where identifier = any ($1::text[])`,
 });
 
 export interface QueueNameRow {

@@ -1,5 +1,5 @@
 import type { Database } from "../../db/database.ts";
-import { registerTasks } from "../../db/statements/claim.ts";
+import { findTasks, registerTasks, type TaskRow } from "../../db/statements/claim.ts";
 import { ConfigError } from "../../errors.ts";
 import type { TaskList } from "../../task.ts";
 import { monotonicMs } from "../../util/timers.ts";
@@ -33,6 +33,8 @@ export class KnownTasks {
   readonly #options: KnownTasksOptions;
   #taskIds: Promise<TaskIds> | undefined;
   #learntAt = 0;
+  /** An application that has not committed yet is adding some of our tasks. */
+  #areSomeMissing = false;
 
   constructor(options: KnownTasksOptions) {
     this.#options = options;
@@ -43,13 +45,14 @@ export class KnownTasks {
     const names = Object.keys(this.#options.tasks);
     if (names.length === 0) return Promise.reject(new NoTasksError());
     const isOld = monotonicMs() - this.#learntAt > (this.#options.maxAgeMs ?? maxAgeMs);
-    if (!this.#taskIds || (isOld && !isChecked))
+    if (!this.#taskIds || (isOld && !isChecked)) {
+      this.#learntAt = monotonicMs();
       this.#learn(this.#taskIds ? this.#refresh(names) : this.#register(names));
+    } else if (this.#areSomeMissing) this.#learn(this.#find(names));
     return this.#taskIds!;
   }
 
   #learn(taskIds: Promise<TaskIds>): void {
-    this.#learntAt = monotonicMs();
     this.#taskIds = taskIds;
     taskIds.catch(() => {
       if (this.#taskIds === taskIds) this.#taskIds = undefined;
@@ -71,18 +74,20 @@ export class KnownTasks {
     return this.#refresh(names);
   }
 
-  #refresh(names: readonly string[]): Promise<TaskIds> {
-    return learnTaskIds(this.#options.database, names);
+  async #refresh(names: readonly string[]): Promise<TaskIds> {
+    const { database } = this.#options;
+    let rows = await database.run(registerTasks, { identifiers: names });
+    // Under a stricter isolation level than ours, a name that another process has just added is seen by the next statement only.
+    if (rows.length < names.length) rows = await database.run(findTasks, { identifiers: names });
+    return this.#known(rows, names);
   }
-}
 
-/** Gives every task a row, and learns the ids. */
-async function learnTaskIds(database: Database, identifiers: readonly string[]): Promise<TaskIds> {
-  const nameById = new Map<number, string>();
-  // A name that another process is just adding is not seen by the first statement, but by the next.
-  for (let attempt = 0; nameById.size < identifiers.length && attempt < 10; attempt++) {
-    const rows = await database.run(registerTasks, { identifiers });
-    for (const { id, identifier } of rows) nameById.set(id, identifier);
+  async #find(names: readonly string[]): Promise<TaskIds> {
+    return this.#known(await this.#options.database.run(findTasks, { identifiers: names }), names);
   }
-  return { ids: [...nameById.keys()], nameById };
+
+  #known(rows: readonly TaskRow[], names: readonly string[]): TaskIds {
+    this.#areSomeMissing = rows.length < names.length;
+    return { ids: rows.map(({ id }) => id), nameById: new Map(rows.map(({ id, identifier }) => [id, identifier])) };
+  }
 }
