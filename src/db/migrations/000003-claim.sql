@@ -334,78 +334,24 @@ begin
 end;
 $hathi$;
 
--- All free queues that have a due job which suits, in the order of these jobs, without those that are known. It visits every queue that has
--- jobs of these tasks, so what it takes depends on the number of queues and not on how many jobs stand in the way.
-create or replace function graphile_worker._hathi_walk_queues(
-  task_ids integer[], forbidden text[], accepted text[], instant timestamptz, known integer[]
-) returns integer[] language plpgsql volatile
-  set search_path = pg_catalog, pg_temp
-as $hathi$
-begin
-  return array(
-    with recursive walk (task_id, queue_id) as (
-      select task.id, -1
-      from unnest(task_ids) as task (id)
-      union all
-      select walk.task_id, (
-        select job.job_queue_id
-        from graphile_worker._private_jobs as job
-        where job.is_available
-          and job.task_id = walk.task_id
-          and job.job_queue_id > walk.queue_id
-        order by job.job_queue_id
-        limit 1
-      )
-      from walk
-      where walk.queue_id is not null
-    ), head as (
-      select distinct on (queue.id) queue.id as queue_id, first.priority, first.run_at, first.id
-      from walk
-      join graphile_worker._private_job_queues as queue on queue.id = walk.queue_id
-      cross join lateral (
-        select job.priority, job.run_at, job.id
-        from graphile_worker._private_jobs as job
-        where job.is_available
-          and job.task_id = walk.task_id
-          and job.job_queue_id = queue.id
-          and job.run_at <= instant
-          and (forbidden is null or (job.flags ?| forbidden) is not true)
-          and (accepted is null or (job.flags ?| accepted) is true)
-        order by job.priority, job.run_at, job.id
-        limit 1
-      ) as first
-      where queue.is_available and queue.id <> all (known)
-      order by queue.id, first.priority, first.run_at, first.id
-    )
-    select head.queue_id
-    from head
-    order by head.priority, head.run_at, head.id
-  );
-end;
-$hathi$;
-
--- Of the given queues those that are free and have a due job which suits, in the order of these jobs.
+-- Of pairs of a task and a queue, the queues that are free and have a due job which suits, in the order of these jobs.
 create or replace function graphile_worker._hathi_sort_queues(
-  candidates integer[], task_ids integer[], forbidden text[], accepted text[], instant timestamptz
+  task_ids integer[], queue_ids integer[], forbidden text[], accepted text[], instant timestamptz
 ) returns integer[] language plpgsql volatile
   set search_path = pg_catalog, pg_temp
 as $hathi$
-declare
-  tasks constant integer[] :=
-    case when cardinality(task_ids) > 1 then graphile_worker._hathi_tasks_in_queues(task_ids) else task_ids end;
 begin
   return array(
     select head.queue_id
     from (
       select distinct on (queue.id) queue.id as queue_id, first.priority, first.run_at, first.id
-      from unnest(candidates) as candidate (id)
-      join graphile_worker._private_job_queues as queue on queue.id = candidate.id
-      cross join unnest(tasks) as task (id)
+      from unnest(task_ids, queue_ids) as pair (task_id, queue_id)
+      join graphile_worker._private_job_queues as queue on queue.id = pair.queue_id
       cross join lateral (
         select job.priority, job.run_at, job.id
         from graphile_worker._private_jobs as job
         where job.is_available
-          and job.task_id = task.id
+          and job.task_id = pair.task_id
           and job.job_queue_id = queue.id
           and job.run_at <= instant
           and (forbidden is null or (job.flags ?| forbidden) is not true)
@@ -418,6 +364,39 @@ begin
     ) as head
     order by head.priority, head.run_at, head.id
   );
+end;
+$hathi$;
+
+-- All free queues that have a due job which suits, in the order of these jobs, without those that are known. It visits every queue that has
+-- jobs of these tasks, so what it takes depends on the number of queues and not on how many jobs stand in the way.
+create or replace function graphile_worker._hathi_walk_queues(
+  task_ids integer[], forbidden text[], accepted text[], instant timestamptz, known integer[]
+) returns integer[] language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+as $hathi$
+declare
+  met record;
+begin
+  with recursive walk (task_id, queue_id) as (
+    select task.id, -1
+    from unnest(task_ids) as task (id)
+    union all
+    select walk.task_id, (
+      select job.job_queue_id
+      from graphile_worker._private_jobs as job
+      where job.is_available
+        and job.task_id = walk.task_id
+        and job.job_queue_id > walk.queue_id
+      order by job.job_queue_id
+      limit 1
+    )
+    from walk
+    where walk.queue_id is not null
+  )
+  select array_agg(walk.task_id) as task_ids, array_agg(walk.queue_id) as queue_ids into met
+  from walk
+  where walk.queue_id <> all (known);
+  return graphile_worker._hathi_sort_queues(met.task_ids, met.queue_ids, forbidden, accepted, instant);
 end;
 $hathi$;
 
@@ -698,7 +677,9 @@ begin
       select * into queued
       from graphile_worker._hathi_scan_queues(task_ids, wanted, per_queue, forbidden, accepted, instant);
     else
-      only_queues := graphile_worker._hathi_sort_queues(only_queues, task_ids, forbidden, accepted, instant);
+      select graphile_worker._hathi_sort_queues(array_agg(task.id), array_agg(queue.id), forbidden, accepted, instant) into only_queues
+      from unnest(graphile_worker._hathi_tasks_in_queues(task_ids)) as task (id)
+      cross join unnest(only_queues) as queue (id);
       select * into queued
       from graphile_worker._hathi_lock_queues(
         only_queues, array_fill(greatest(wanted / greatest(cardinality(only_queues), 1), 1), array[cardinality(only_queues)]),
