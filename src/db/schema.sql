@@ -1313,7 +1313,7 @@ begin
 end;
 $hathi$;
 
-create function graphile_worker._hathi_claim_jobs(pool_id text, task_ids integer[], wanted integer, per_queue integer, forbidden text[], accepted text[], clock timestamp with time zone, mark_priorities smallint[], mark_run_ats timestamp with time zone[], mark_ids bigint[], only_queues integer[], relaxed boolean, OUT jobs text, OUT due_in_ms double precision, OUT marks text, OUT tasks_ms double precision, OUT queues_ms double precision)
+create function graphile_worker._hathi_claim_jobs(pool_id text, task_ids integer[], wanted integer, per_queue integer, forbidden text[], accepted text[], clock timestamp with time zone, mark_priorities smallint[], mark_run_ats timestamp with time zone[], mark_ids bigint[], only_queues integer[], relaxed boolean, OUT jobs text, OUT due_in_ms double precision, OUT marks text, OUT tasks_ms double precision, OUT queues_ms double precision, OUT left_queues integer[])
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1404,6 +1404,9 @@ begin
     end if;
   end if;
   queues_ms := date_part('epoch', clock_timestamp() - read_at) * 1000;
+  if has_queued and cardinality(only_queues) > coalesce(cardinality(taken_queues), 0) then
+    left_queues := array(select id from unnest(only_queues) as id where id <> all (coalesce(taken_queues, '{}')));
+  end if;
 
   if cardinality(taken) > 0 then
     with claimed as (
@@ -1428,7 +1431,8 @@ begin
           case
             when claimed.last_error is null then 'null'
             -- Its beginning is enough to go on with, whoever wrote it and however long it is.
-            when pg_column_size(claimed.last_error) > 8000 then to_json(substr(claimed.last_error, 1, 8000))::text
+            when pg_column_size(claimed.last_error) > 8000 or pg_column_compression(claimed.last_error) is not null
+              then to_json(substr(claimed.last_error, 1, 8000))::text
             else to_json(claimed.last_error)::text
           end, ',',
           least(greatest(date_part('epoch', claimed.created_at), -1e15), 1e15), ',',
@@ -1464,14 +1468,18 @@ begin
   end loop;
   marks := '[' || array_to_string(new_marks, ',') || ']';
 
-  if coalesce(cardinality(taken), 0) < wanted and mark_priorities = '{}' then
-    due := free.next_due;
-    if has_queued or free.levels <> '{}' then
-      due := least(due, graphile_worker._hathi_next_due(
-        task_ids, forbidden, accepted, instant, free.levels, free.head_run_ats, free.head_ids
-      ));
+  if coalesce(cardinality(taken), 0) < wanted then
+    if is_contended then
+      due_in_ms := 0;
+    elsif mark_priorities = '{}' then
+      due := free.next_due;
+      if has_queued or free.levels <> '{}' then
+        due := least(due, graphile_worker._hathi_next_due(
+          task_ids, forbidden, accepted, instant, free.levels, free.head_run_ats, free.head_ids
+        ));
+      end if;
+      due_in_ms := date_part('epoch', due - instant) * 1000;
     end if;
-    due_in_ms := case when is_contended then 0 else date_part('epoch', due - instant) * 1000 end;
   end if;
 end;
 $hathi$;
@@ -1831,7 +1839,8 @@ begin
           claimed.attempts, ',', claimed.max_attempts, ',',
           case
             when claimed.last_error is null then 'null'
-            when pg_column_size(claimed.last_error) > 8000 then to_json(substr(claimed.last_error, 1, 8000))::text
+            when pg_column_size(claimed.last_error) > 8000 or pg_column_compression(claimed.last_error) is not null
+              then to_json(substr(claimed.last_error, 1, 8000))::text
             else to_json(claimed.last_error)::text
           end, ',',
           least(greatest(date_part('epoch', claimed.created_at), -1e15), 1e15), ',',
@@ -4588,7 +4597,7 @@ begin
   contended := false;
 
   while cardinality(rows) < wanted and has_read < max_read loop
-    -- Paused queues may have any number of jobs waiting, so the second look is a visit to every queue.
+    -- Paused queues may have any number of jobs waiting, so the second step visits every queue.
     if has_read > 0 and exists (select from graphile_worker._hathi_pauses as pause where pause.kind = 'queue') then
       max_read := has_read + 1;
     end if;

@@ -85,9 +85,10 @@ export class Flow {
         if (dueMs !== undefined) this.intake.expect(dueMs);
         this.intake.wake();
       },
-      onReturned: (jobs) => {
+      onReturned: (jobs, queueIds) => {
         if (jobs.length > 0) this.localQueue?.returned(jobs);
         for (const { task_id } of jobs) this.intake.placeFreed(task_id);
+        for (const queueId of queueIds) this.intake.queueReleased(queueId);
         this.intake.startOver();
       },
       onReleased: (queueId) => {

@@ -1,17 +1,22 @@
 -- How our workers take jobs.
 --
--- What always holds:
---   1. A due, unlocked, suitable job for which there is room is claimed, or the claimer knows that it must scan again at once. A row
---      that another transaction has locked delays itself and what stands behind it in its named queue, and nothing else.
+-- What always holds (`docs/internals.md` lists the same six, with their tests):
+--   1. A due, unlocked, suitable job for which there is room is claimed, or the claimer knows that it must scan again: at once, or as
+--      soon as the budget of expensive scans allows (`scan-range.ts`). A row that another transaction has locked delays itself and
+--      what stands behind it in its named queue, and nothing else.
 --   2. No row counts twice. A claim returns as many jobs as wanted if that many can be had.
 --   3. In a named queue nothing overtakes, except that a failed job waits for its back-off.
---   4. A claim waits for no other transaction: every lock it takes is taken with `skip locked`, and `lock_timeout` bounds the one wait
---      that PostgreSQL makes all the same (see the head of the settles).
+--   4. A claim, a settle or a return waits for no application's transaction: every lock it takes is taken with `skip locked`, and
+--      `lock_timeout` bounds the one wait that PostgreSQL makes all the same (see the head of the settles). Every statement that locks several
+--      rows and does wait, locks them in one order, which is there, too.
+--   5. A job that has not started counts as waiting: the worker returns it about a fifth of a second after its claim, and what removed,
+--      replaced or rescheduled it until then takes effect (`_hathi_return_jobs`).
+--   6. No decision depends on a wall clock that can be set back. Workers wait by a monotonic clock; a claim says how long (`due_in_ms`), not until when.
 --
 -- Jobs without a queue are locked while they are read, one pass per task and priority, so PostgreSQL itself goes on past locked rows
 -- (`_hathi_scan_tasks`). For a named queue the queue's row is locked first, and its jobs are read after that, from the front
--- (`_hathi_scan_queues`; off order, where thousands of jobs stand in the way, `_hathi_walk_queues`). When there was less to do than
--- there is room, `_hathi_next_due` says when to scan again.
+-- (`_hathi_scan_queues`; off order, where thousands of jobs stand in the way, `_hathi_walk_queues`; without a search, where the pool knows which
+-- queues it has just released, `_hathi_sort_queues`). When there was less to do than there is room, `_hathi_next_due` says when to scan again.
 --
 -- These are functions, not statements, because a function brings its own planner settings: a plan made while the table was empty
 -- cannot turn into a full scan later, and neither can a role with `enable_tidscan = off`.
@@ -433,7 +438,7 @@ begin
   contended := false;
 
   while cardinality(rows) < wanted and has_read < max_read loop
-    -- Paused queues may have any number of jobs waiting, so the second look is a visit to every queue.
+    -- Paused queues may have any number of jobs waiting, so the second step visits every queue.
     if has_read > 0 and exists (select from graphile_worker._hathi_pauses as pause where pause.kind = 'queue') then
       max_read := has_read + 1;
     end if;
@@ -596,7 +601,8 @@ $hathi$;
 
 -- Claims up to `wanted` jobs for a pool, of one queue at most `per_queue`. Jobs with one of the `forbidden` flags, and those without one
 -- of the `accepted` ones if there are any, are left alone. `mark_*` say where to start in each priority; then nothing else is visited.
--- `only_queues` are the named queues to visit, null for all: those that the pool has just released cost no search.
+-- `only_queues` are the named queues to visit, null for all: those that the pool has just released cost no search. `left_queues` are those of
+-- them that are worth another visit: they had a due job, and none was taken, for want of room or because another transaction held it.
 --
 -- `jobs` is one JSON text. `marks` are, as JSON, the new ones: up to where the jobs of each priority were taken. `due_in_ms` is when
 -- to scan again, unless there were as many jobs as wanted; not above zero if something was held by another transaction. The two times say what
@@ -618,7 +624,8 @@ create or replace function graphile_worker._hathi_claim_jobs(
   out due_in_ms double precision,
   out marks text,
   out tasks_ms double precision,
-  out queues_ms double precision
+  out queues_ms double precision,
+  out left_queues integer[]
 ) language plpgsql volatile
   set search_path = pg_catalog, pg_temp
   set lock_timeout = '100ms'
@@ -708,6 +715,9 @@ begin
     end if;
   end if;
   queues_ms := date_part('epoch', clock_timestamp() - read_at) * 1000;
+  if has_queued and cardinality(only_queues) > coalesce(cardinality(taken_queues), 0) then
+    left_queues := array(select id from unnest(only_queues) as id where id <> all (coalesce(taken_queues, '{}')));
+  end if;
 
   if cardinality(taken) > 0 then
     with claimed as (
@@ -732,7 +742,8 @@ begin
           case
             when claimed.last_error is null then 'null'
             -- Its beginning is enough to go on with, whoever wrote it and however long it is.
-            when pg_column_size(claimed.last_error) > 8000 then to_json(substr(claimed.last_error, 1, 8000))::text
+            when pg_column_size(claimed.last_error) > 8000 or pg_column_compression(claimed.last_error) is not null
+              then to_json(substr(claimed.last_error, 1, 8000))::text
             else to_json(claimed.last_error)::text
           end, ',',
           least(greatest(date_part('epoch', claimed.created_at), -1e15), 1e15), ',',
@@ -768,14 +779,18 @@ begin
   end loop;
   marks := '[' || array_to_string(new_marks, ',') || ']';
 
-  if coalesce(cardinality(taken), 0) < wanted and mark_priorities = '{}' then
-    due := free.next_due;
-    if has_queued or free.levels <> '{}' then
-      due := least(due, graphile_worker._hathi_next_due(
-        task_ids, forbidden, accepted, instant, free.levels, free.head_run_ats, free.head_ids
-      ));
+  if coalesce(cardinality(taken), 0) < wanted then
+    if is_contended then
+      due_in_ms := 0;
+    elsif mark_priorities = '{}' then
+      due := free.next_due;
+      if has_queued or free.levels <> '{}' then
+        due := least(due, graphile_worker._hathi_next_due(
+          task_ids, forbidden, accepted, instant, free.levels, free.head_run_ats, free.head_ids
+        ));
+      end if;
+      due_in_ms := date_part('epoch', due - instant) * 1000;
     end if;
-    due_in_ms := case when is_contended then 0 else date_part('epoch', due - instant) * 1000 end;
   end if;
 end;
 $hathi$;

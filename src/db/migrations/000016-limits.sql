@@ -1106,7 +1106,8 @@ begin
           claimed.attempts, ',', claimed.max_attempts, ',',
           case
             when claimed.last_error is null then 'null'
-            when pg_column_size(claimed.last_error) > 8000 then to_json(substr(claimed.last_error, 1, 8000))::text
+            when pg_column_size(claimed.last_error) > 8000 or pg_column_compression(claimed.last_error) is not null
+              then to_json(substr(claimed.last_error, 1, 8000))::text
             else to_json(claimed.last_error)::text
           end, ',',
           least(greatest(date_part('epoch', claimed.created_at), -1e15), 1e15), ',',

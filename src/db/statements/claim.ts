@@ -48,13 +48,15 @@ export interface ClaimParams {
 export interface ClaimResultRow {
   /** JSON text of `ClaimedRow[]`; one value is many times cheaper to parse than rows of columns. */
   readonly jobs: string | null;
-  /** When the next known job falls due, if a full scan found fewer than wanted; not above 0 if another transaction holds one that is due. */
+  /** When the next known job falls due, if a full scan found fewer than wanted; not above 0 if another transaction holds one that is due, or its queue. */
   readonly due_in_ms: number | null;
   /** JSON text of `Mark[]`, for the priorities whose jobs were taken. */
   readonly marks: string;
   /** What it took to find jobs outside of queues, and in them. */
   readonly tasks_ms: number;
   readonly queues_ms: number;
+  /** Of `ownQueues`, those with a due job from which none was taken; null if there are none, or if all queues were searched. */
+  readonly left_queues: readonly number[] | null;
   /** JSON text of `PauseReport`; null if nothing is paused. */
   readonly pauses: string | null;
   /** JSON text of `LimitReport`; null if none of the tasks is limited. */
@@ -95,7 +97,7 @@ export function unpausedTasks(names: string, taskIds: string, clock: string): st
       end`;
 }
 
-const columns = `jobs, due_in_ms, marks, tasks_ms, queues_ms,
+const columns = `jobs, due_in_ms, marks, tasks_ms, queues_ms, left_queues,
       ${columnsOfPauses("$13", "$7")},
       case when exists (select from graphile_worker._hathi_limited_tasks)
         then graphile_worker._hathi_report_limits($2::integer[])
@@ -119,14 +121,17 @@ export const claimJobs = statement<ClaimParams, ClaimResultRow>({
     from ${claimed}`,
 });
 
+/** Begins a claim of a pool that sends heartbeats: `alive` has no row if the pool was declared dead or is about to be. */
+export const whileAlive = `with alive as materialized (
+      select id from graphile_worker._private_workers where id = $1::text for key share skip locked
+    )`;
+
 /** The same for a pool that sends heartbeats: gives no row, and claims nothing, if it was declared dead or is about to be. */
 export const claimJobsAlive = statement<ClaimParams, ClaimResultRow>({
   ...claim,
   name: "claim_jobs_alive",
   text: `
-    with alive as materialized (
-      select id from graphile_worker._private_workers where id = $1::text for key share skip locked
-    )
+    ${whileAlive}
     select ${columns}
     from alive
     cross join lateral ${claimed}`,
@@ -174,9 +179,7 @@ export const claimJobsAliveAnnouncing = statement<AnnouncingParams, AnnouncingRo
   ...announcing,
   name: "claim_jobs_alive_announcing",
   text: `
-    with alive as materialized (
-      select id from graphile_worker._private_workers where id = $1::text for key share skip locked
-    )
+    ${whileAlive}
     select ${columns.replace("jobs,", "claimed.jobs,")}, ${announced}
     from alive
     cross join lateral ${claimed} as claimed

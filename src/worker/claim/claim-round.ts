@@ -160,7 +160,7 @@ export class ClaimRound {
       this.#options.onTasksChecked((result as AnnouncingRow).known_tasks === who.taskIds.length);
     }
     const now = monotonicMs();
-    const leftOutAt = this.#ranges.learn(now, scan, result, jobs.length);
+    const leftOutAt = this.#ranges.learn(now, scan, result, { jobs, isFull });
     this.#schedule.scanned(now, { dueInMs: result.due_in_ms, isFull, leftOutAt });
     this.#options.onPauses(result.pauses, askedAt);
     this.#options.onAnswer(jobs, room.jobs, monotonicMs() - askedAt);

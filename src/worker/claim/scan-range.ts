@@ -1,4 +1,5 @@
 import type { ClaimResultRow, Mark } from "../../db/statements/claim.ts";
+import type { Job } from "../../job.ts";
 import { Marks } from "./marks.ts";
 import { ScanBudget } from "./scan-budget.ts";
 
@@ -10,6 +11,15 @@ export interface ScanRange {
   /** Queues that this pool has released: even without a search, jobs are taken from them. */
   readonly ownQueues: readonly number[];
 }
+
+/** What a claim brought. */
+export interface Claimed {
+  readonly jobs: readonly Pick<Job, "job_queue_id">[];
+  /** As many as it was asked for, so there may be more. */
+  readonly isFull: boolean;
+}
+
+type Answer = Pick<ClaimResultRow, "marks" | "tasks_ms" | "queues_ms" | "left_queues" | "due_in_ms">;
 
 /** What finding a job may cost where there is a cheaper way, from the marks on. */
 const cheapMsPerJob = 0.01;
@@ -27,8 +37,10 @@ export class ScanRanges {
   readonly #marks = new Marks();
   readonly #fullScans = new ScanBudget(cheapMsPerJob);
   readonly #queueScans = new ScanBudget(cheapMsPerQueuedJob);
-  /** Queues that we have released and not scanned since. */
+  /** Queues that we have released since the last claim began: it may have come too early for them. */
   readonly #released = new Set<number>();
+  /** Those that we had released before, and that no claim has visited yet, or not to the end. */
+  #toVisit = new Set<number>();
   /** A claim from the marks may have passed over jobs behind them, and one without queues over theirs. */
   #owesFullScan = false;
   #owesQueueScan = false;
@@ -43,28 +55,30 @@ export class ScanRanges {
     if (this.#released.size < maxOwnQueues) this.#released.add(queueId);
   }
 
+  /** Where a claim that begins now scans. */
   next(now: number): ScanRange {
+    for (const queueId of this.#released) if (this.#toVisit.size < maxOwnQueues) this.#toVisit.add(queueId);
+    this.#released.clear();
     return {
       marks: this.#marksToStartAt(now),
       withQueues: !this.#queueScans.isCostly || now >= this.#queueScans.dueAt,
-      ownQueues: [...this.#released],
+      ownQueues: [...this.#toVisit],
     };
   }
 
   /** Learns from a claim's response. Returns when to scan what the claim left out; Infinity if that is nothing. */
-  learn(
-    now: number,
-    { marks, withQueues, ownQueues }: ScanRange,
-    row: Pick<ClaimResultRow, "marks" | "tasks_ms" | "queues_ms">,
-    claimed: number,
-  ): number {
+  learn(now: number, { marks, withQueues }: ScanRange, answer: Answer, claimed: Claimed): number {
     const isFullScan = marks.length === 0;
-    for (const queueId of ownQueues) this.#released.delete(queueId);
-    if (isFullScan) this.#fullScans.spend(now, row.tasks_ms, claimed);
-    if (withQueues) this.#queueScans.spend(now, row.queues_ms, claimed);
+    const queueIds = claimed.jobs.map(({ job_queue_id }) => job_queue_id).filter((id) => id !== null);
+    if (isFullScan) this.#fullScans.spend(now, answer.tasks_ms, claimed.jobs.length);
+    if (withQueues) this.#queueScans.spend(now, answer.queues_ms, queueIds.length);
     this.#owesFullScan = !isFullScan;
     this.#owesQueueScan = !withQueues;
-    this.#marks.learn(JSON.parse(row.marks));
+    this.#marks.learn(JSON.parse(answer.marks));
+    const isContended = answer.due_in_ms !== null && answer.due_in_ms <= 0;
+    if (!withQueues) this.#toVisit = new Set(answer.left_queues);
+    else if (claimed.isFull || isContended) for (const queueId of queueIds) this.#toVisit.delete(queueId);
+    else this.#toVisit.clear();
     return Math.min(isFullScan ? Infinity : this.#fullScans.dueAt, withQueues ? Infinity : this.#queueScans.dueAt);
   }
 

@@ -14,8 +14,8 @@ export interface ReturnsOptions {
   readonly writes: SureWrites;
   /** Jobs of these queues that have ended and are not written yet. */
   readonly endedIn: (queueIds: readonly number[]) => readonly string[];
-  /** Jobs that were not started are back in line. */
-  readonly onReturned: (jobs: readonly Job[]) => void;
+  /** Jobs that were not started are back in line, and these queues are released. */
+  readonly onReturned: (jobs: readonly Job[], queueIds: readonly number[]) => void;
   /** A return is complete. */
   readonly onThrough: () => void;
 }
@@ -50,9 +50,9 @@ export class Returns {
     if (jobs.length === 0) return;
     const { writes, onReturned } = this.#options;
     for (const job of jobs) this.#beingReturned.add(job);
-    const onBack = (returned: readonly Job[]): void => {
+    const onBack = (returned: readonly Job[], released: readonly number[]): void => {
       for (const job of returned) this.#beingReturned.delete(job);
-      onReturned(returned);
+      onReturned(returned, released);
     };
     const returning = this.#return(jobs, queueIds, { hasStarted: false, delayMs, reason: null }, onBack);
     const onFailed = (error: unknown): void => {
@@ -91,7 +91,7 @@ export class Returns {
     jobs: readonly Job[],
     queueIds: readonly number[],
     how: { readonly hasStarted: boolean; readonly delayMs: number | null; readonly reason: string | null },
-    onBack: (jobs: readonly Job[]) => void,
+    onBack: (jobs: readonly Job[], queueIds: readonly number[]) => void,
   ): Promise<Set<string>> {
     const { database, workerPool, writes, endedIn } = this.#options;
     const { signal } = writes;
@@ -116,7 +116,10 @@ export class Returns {
       const heldIds = new Set(row?.held);
       const heldJobs = rest.jobs.filter(({ id }) => heldIds.has(id));
       const heldQueues = new Set([...heldJobs.map((job) => job.job_queue_id), ...(row?.held_queues ?? [])]);
-      onBack(rest.jobs.filter(({ id }) => !heldIds.has(id)));
+      onBack(
+        rest.jobs.filter(({ id }) => !heldIds.has(id)),
+        rest.queueIds.filter((queueId) => !heldQueues.has(queueId)),
+      );
       rest = { jobs: heldJobs, queueIds: rest.queueIds.filter((queueId) => heldQueues.has(queueId)) };
     }
     this.#options.onThrough();

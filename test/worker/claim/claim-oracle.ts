@@ -92,6 +92,8 @@ export interface Expected {
   readonly inOrder: readonly number[];
   /** How many jobs a claim gives. */
   readonly count: number;
+  /** Queues that nobody has taken, and of which another transaction holds the row or one of the first jobs. */
+  readonly heldQueues: readonly number[];
   /** A due job is held by another transaction, or its queue is. */
   readonly isContended: boolean;
 }
@@ -108,13 +110,13 @@ export function expectClaim(table: Table, request: Request): Expected {
     .sort((one, other) => one.priority - other.priority || one.runIn - other.runIn || one.id - other.id);
 
   const free = line.filter(({ queue, isHeld }) => queue === null && !isHeld);
-  let isContended = line.some(({ queue, isHeld }) => queue === null && isHeld);
+  const heldQueues: number[] = [];
   const queued = new Map<number, typeof line>();
   for (const [index, { isTaken, isHeld }] of table.queues.entries()) {
     const jobs = line.filter(({ queue }) => queue === index + 1);
     if (isTaken || jobs.length === 0) continue;
     const firstHeld = jobs.slice(0, request.perQueue).findIndex((job) => job.isHeld);
-    if (isHeld || firstHeld >= 0) isContended = true;
+    if (isHeld || firstHeld >= 0) heldQueues.push(index + 1);
     if (isHeld) continue;
     queued.set(index + 1, jobs.slice(0, firstHeld < 0 ? request.perQueue : firstHeld));
   }
@@ -129,6 +131,7 @@ export function expectClaim(table: Table, request: Request): Expected {
       request.wanted,
     ),
     count: Math.min(request.wanted, total),
-    isContended,
+    heldQueues,
+    isContended: heldQueues.length > 0 || line.some(({ queue, isHeld }) => queue === null && isHeld),
   };
 }

@@ -3,6 +3,7 @@ import type { PoolClient, QueryConfig } from "pg";
 import { expect, test } from "vitest";
 import { poolDatabase } from "../../../src/db/database.ts";
 import { OutageLog } from "../../../src/db/outage-log.ts";
+import { claimJobs } from "../../../src/db/statements/claim.ts";
 import type { Job } from "../../../src/job.ts";
 import { runOnce } from "../../../src/runner/run.ts";
 import { runTaskListOnce } from "../../../src/runner/run-task-list.ts";
@@ -202,22 +203,51 @@ test("jobs with big payloads that are not read when the worker stops are returne
   expect(await db.query("select from graphile_worker._private_job_queues where locked_at is not null")).toEqual([]);
 });
 
-test("a payload of more than half a gigabyte fails its job and leaves the process alive", async () => {
+test("a payload of more than half a gigabyte fails its job, an error as long is cut, and the process stays alive", async () => {
   const db = await freshDatabase();
   await db.query(
     "select from graphile_worker.add_job('huge', to_json(repeat('x', 540 * 1024 * 1024)), max_attempts => 1)",
   );
   await db.query("select graphile_worker.add_job('small')");
-  const { of, completed, runner } = await startWorker(db, { huge: () => undefined, small: () => undefined });
+  await db.query("update graphile_worker._private_jobs set last_error = repeat('x', 540 * 1024 * 1024) where id = 2");
+  const errors: unknown[] = [];
+  const { of, completed, runner } = await startWorker(db, {
+    huge: () => undefined,
+    small: (_payload, { job }) => void errors.push(job.last_error),
+  });
   const { job, error } = await until(() => of("job:failed")[0], { withinMs: 120_000 });
   expect(job.id).toBe("1");
   expect(String(error)).toMatch(/The payload has 566231042 bytes/);
   await completed(2);
+  expect(errors).toEqual(["x".repeat(8_000)]);
   // Not the whole row, which this process could not hold either.
   const [row] = await db.query("select attempts, max_attempts, locked_by from graphile_worker._private_jobs");
   expect(row).toEqual({ attempts: 1, max_attempts: 1, locked_by: null });
   await runner.stop();
 }, 240_000);
+
+test("errors that take little space because they are compressed do not make a claim's answer long", async () => {
+  const db = await freshDatabase();
+  await db.query("select graphile_worker.add_job('t') from generate_series(1, 50)");
+  await db.query("update graphile_worker._private_jobs set last_error = repeat('x', 500000)");
+  const [stored] = await db.query("select max(pg_column_size(last_error)) as bytes from graphile_worker._private_jobs");
+  expect(stored!.bytes).toBeLessThan(8_000);
+  const database = poolDatabase(db.pool, { schema: db.schema, preparedStatements: true });
+  const [claimed] = await database.run(claimJobs, {
+    poolId: "pool",
+    taskIds: [1],
+    wanted: 50,
+    perQueue: 1,
+    forbidden: null,
+    accepted: null,
+    clock: null,
+    marks: [],
+    withQueues: true,
+    relaxed: true,
+  });
+  expect(JSON.parse(claimed!.jobs!)).toHaveLength(50);
+  expect(claimed!.jobs!.length).toBeLessThan(50 * 9_000);
+});
 
 /** Jobs of one pool, and a reader for them. */
 async function claimForReader(
