@@ -46,14 +46,15 @@ export interface RuledJob {
   readonly token: string | null;
 }
 
-export const ruleJobs = statement<
-  { poolId: string; jobs: readonly RuledJob[]; isInDoubt: boolean } & Release,
-  UnwrittenRow
->({
-  name: "rule_jobs",
-  patienceMs: shortPatienceMs,
-  givesWay: true,
-  values: ({ poolId, jobs, queueIds, endedIds = [], isInDoubt }) => [
+interface Rulings extends Release {
+  readonly poolId: string;
+  readonly jobs: readonly RuledJob[];
+  readonly isInDoubt: boolean;
+}
+
+/** The parameters that every statement with rulings begins with. */
+export function rulingValues({ poolId, jobs, queueIds, endedIds = [], isInDoubt }: Rulings): unknown[] {
+  return [
     poolId,
     jobs.map(({ id }) => id),
     jobs.map(({ attempt }) => attempt),
@@ -67,7 +68,14 @@ export const ruleJobs = statement<
     queueIds,
     endedIds,
     isInDoubt,
-  ],
+  ];
+}
+
+export const ruleJobs = statement<Rulings, UnwrittenRow>({
+  name: "rule_jobs",
+  patienceMs: shortPatienceMs,
+  givesWay: true,
+  values: rulingValues,
   text: `
     select lost, held, held_queues, refused, cancelled
     from graphile_worker._hathi_rule_jobs(

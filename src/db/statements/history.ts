@@ -1,5 +1,5 @@
 import { type Statement, shortPatienceMs, statement } from "../statement.ts";
-import type { RuledJob } from "./control.ts";
+import { type RuledJob, rulingValues } from "./control.ts";
 import type { Release, UnwrittenRow } from "./settle.ts";
 
 /** What is kept of the jobs of each task that a statement settles; elements at the same place belong together. */
@@ -114,22 +114,7 @@ export const ruleJobsKept = statement<
   name: "rule_jobs_kept",
   patienceMs: shortPatienceMs,
   givesWay: true,
-  values: ({ poolId, jobs, kept, queueIds, endedIds = [], isInDoubt }) => [
-    poolId,
-    jobs.map(({ id }) => id),
-    jobs.map(({ attempt }) => attempt),
-    jobs.map(({ ruling }) => ruling),
-    jobs.map(({ error }) => error),
-    jobs.map(({ payload }) => payload),
-    jobs.map(({ delayMs }) => delayMs),
-    jobs.map(({ runAt }) => runAt?.toISOString() ?? null),
-    jobs.map(({ cap }) => cap),
-    jobs.map(({ token }) => token),
-    queueIds,
-    endedIds,
-    isInDoubt,
-    ...keptValues(jobs, kept),
-  ],
+  values: (params) => [...rulingValues(params), ...keptValues(params.jobs, params.kept)],
   text: `
     select lost, held, held_queues, refused, cancelled
     from graphile_worker._hathi_rule_jobs_kept(

@@ -1,5 +1,5 @@
 import { shortPatienceMs, statement } from "../statement.ts";
-import { columnsOfPauses, unpausedTasks } from "./claim.ts";
+import { columnsOfPauses, unpausedTasks, whileAlive } from "./claim.ts";
 
 /** Where the keys of each task are to be visited from: the last key that was served, and how much of its turn is used. */
 export type Turns = { readonly [taskId: string]: readonly [key: string, used: number] };
@@ -88,9 +88,7 @@ export const claimLimitedJobsAlive = statement<ClaimLimitedParams, ClaimLimitedR
   ...claimLimited,
   name: "claim_limited_jobs_alive",
   text: `
-    with alive as materialized (
-      select id from graphile_worker._private_workers where id = $1::text for key share skip locked
-    )
+    ${whileAlive}
     select ${columns}
     from alive
     cross join lateral ${claimed}`,

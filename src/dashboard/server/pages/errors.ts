@@ -1,6 +1,6 @@
 import type { ErrorDetails, ErrorsPage } from "../../contract.ts";
+import { countJobs } from "../count-jobs.ts";
 import { type Page, spanSteps } from "../desk.ts";
-import { Pace } from "../pace.ts";
 import { readSpan } from "../queries.ts";
 import { Fields } from "../read-fields.ts";
 import { Refusal } from "../refusal.ts";
@@ -39,27 +39,14 @@ export const error: Page<ErrorDetails> = async ({ shelf, utils }, { query }) => 
     if (!group) throw new Refusal("not-found", "There is no such error, or it was too long ago.");
     const { entries } = await utils.listHistory({ fingerprint }, { limit: 50 });
     const kept = await utils.getJobHistory(group.example_id);
-    const { ids, isAll } = await countPresent();
+    const { found, isAll } = await countJobs({ utils }, { error: fingerprint });
     return {
       now: moment(new Date()),
       group: toErrorGroup(group, lookAtSame),
       error: group.example_error.slice(0, 50_000),
       stack: kept.findLast((attempt) => attempt.fingerprint === fingerprint)?.stack ?? null,
       attempts: entries.map(toHistoryRow),
-      present: { count: ids, isMore: !isAll },
+      present: { count: found, isMore: !isAll },
     };
   });
-
-  async function countPresent(): Promise<{ ids: number; isAll: boolean }> {
-    const filter = { error: fingerprint };
-    const pace = new Pace(filter);
-    let found = 0;
-    let after: string | null = null;
-    do {
-      const { ids, next } = await pace.time(() => utils.scanJobs(filter, { after, lookAt: pace.step }));
-      found += ids.length;
-      after = next;
-    } while (after !== null && pace.hasTime);
-    return { ids: found, isAll: after === null };
-  }
 };

@@ -1,5 +1,6 @@
 import type { JobFilter, ListedJob } from "../../../index.ts";
 import type { CountAnswer, FindAnswer, JobsPage } from "../../contract.ts";
+import { countJobs } from "../count-jobs.ts";
 import type { Desk, Page } from "../desk.ts";
 import { readFigures } from "../figures.ts";
 import { Pace } from "../pace.ts";
@@ -43,15 +44,8 @@ async function findJobs({ utils }: Desk, filter: JobFilter, limit: number, after
 export const count: Page<CountAnswer> = async ({ shelf, utils, redact }, { query }) => {
   const filter = readJobFilter(query, redact);
   return shelf.get(`count ${JSON.stringify(query)}`, 2_000, async () => {
-    const pace = new Pace(filter);
-    let found = 0;
-    let after: string | null = null;
-    do {
-      const { ids, next } = await pace.time(() => utils.scanJobs(filter, { after, lookAt: pace.step }));
-      found += ids.length;
-      after = next;
-    } while (after !== null && found < countAtMost && pace.hasTime);
-    return after === null && found < countAtMost
+    const { found, isAll } = await countJobs({ utils }, filter, countAtMost);
+    return isAll && found < countAtMost
       ? { count: found, isMore: false }
       : { ...bounded(found, countAtMost), isMore: true };
   });

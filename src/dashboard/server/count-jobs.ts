@@ -1,0 +1,20 @@
+import type { JobFilter } from "../../index.ts";
+import type { Desk } from "./desk.ts";
+import { Pace } from "./pace.ts";
+
+/** How many jobs match, as far as a moment and the bound allow to count; `isAll` if there are no more. */
+export async function countJobs(
+  { utils }: Pick<Desk, "utils">,
+  filter: JobFilter,
+  atMost = Infinity,
+): Promise<{ readonly found: number; readonly isAll: boolean }> {
+  const pace = new Pace(filter);
+  let found = 0;
+  let after: string | null = null;
+  do {
+    const { ids, next } = await pace.time(() => utils.scanJobs(filter, { after, lookAt: pace.step }));
+    found += ids.length;
+    after = next;
+  } while (after !== null && found < atMost && pace.hasTime);
+  return { found, isAll: after === null };
+}
