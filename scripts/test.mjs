@@ -27,7 +27,7 @@ const gaps = Object.entries({
 })
   .map(([program, name]) => installProgram(program, name))
   .filter((gap) => gap !== undefined);
-/** Last of all, below vitest's own counts: what was skipped, and what needs a look. */
+/** Last of all, below vitest's own counts: what was skipped, and what needs attention. */
 const remarks = [...gaps];
 process.on("exit", () => {
   for (const remark of remarks) console.log(remark);
