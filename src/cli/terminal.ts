@@ -1,5 +1,6 @@
 import { createInterface } from "node:readline/promises";
 import pc from "picocolors";
+import { printable } from "../util/printable.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** Where the program talks to a person or to another program. */
@@ -40,7 +41,8 @@ export function openTerminal(): Terminal {
     print: (line) => answer(`${line}\n`),
     printJson: (value) => answer(`${JSON.stringify(value, null, process.stdout.isTTY ? 2 : 0)}\n`),
     note: (line) => void process.stderr.write(`${line}\n`),
-    async confirm(question) {
+    async confirm(text) {
+      const question = printable(text);
       if (!process.stdin.isTTY) throw new UsageError(`${question} There is no terminal to ask: repeat with --yes.`);
       const reader = createInterface({ input: process.stdin, output: process.stderr });
       try {
