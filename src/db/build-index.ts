@@ -130,7 +130,8 @@ function dropInvalid({ client, schema, index, logger, signal }: BuildIndexOption
  */
 async function prepareSession(client: ClientBase, pid: number | undefined): Promise<() => Promise<void>> {
   const { rows } = await client.query<{ name: string; setting: string }>(
-    "select name, setting from pg_catalog.pg_settings where name in ('statement_timeout', 'lock_timeout', 'search_path')",
+    `select name, setting from pg_catalog.pg_settings
+     where name in ('statement_timeout', 'transaction_timeout', 'lock_timeout', 'search_path')`,
   );
   if (pid === undefined) {
     for (const { name, setting } of rows) if (name === "search_path") refuseHostilePath(setting);

@@ -19,6 +19,9 @@ export interface RetryLockedOptions {
 const lockTimeoutMs = 200;
 const restMs = 500;
 const maxClashes = 10;
+/** Servers before PostgreSQL 17 do not know the setting. */
+const noTransactionTimeout =
+  "select set_config(name, '0', true) from pg_catalog.pg_settings where name = 'transaction_timeout'";
 
 /**
  * Runs the callback in a transaction that waits for no lock longer than a moment, again and again until it gets through. It holds a lock
@@ -31,6 +34,7 @@ export async function retryLocked(options: RetryLockedOptions, callback: () => P
     try {
       return await inTransaction(client, async () => {
         await client.query(`set local statement_timeout = 0; set local lock_timeout = 0; ${safeSearchPath}`);
+        await client.query(noTransactionTimeout);
         // Ends with the transaction: the only kind of lock that is safe behind a transaction pooler.
         await client.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [`hathi migrate ${schema}`]);
         await client.query(`set local lock_timeout = ${lockTimeoutMs}`);

@@ -201,12 +201,14 @@ test("timeouts of the role do not end the building of an index, and are as befor
   await database.query(`alter database ${database.name} set lock_timeout = 50`);
   await database.query(`alter database ${database.name} set statement_timeout = 400`);
   const application = await leaveOpen(database);
+  const isKnown = await database.query("select from pg_settings where name = 'transaction_timeout'"); // from PostgreSQL 17 on
+  if (isKnown.length > 0) await database.query(`alter database ${database.name} set transaction_timeout = 900`);
   const client = await testPool(database.url, 1).connect();
   onTestFinished(() => client.release());
   const waiting = migrate({ client, schema: database.schema });
   const isWaiting = `select from pg_stat_activity where query like 'create index concurrently%' and state = 'active'
     and query_start < now() - interval '1 second' and datname = current_database()`;
-  await until(async () => (await database.query(isWaiting)).length > 0, { what: "the build outlasts both timeouts" });
+  await until(async () => (await database.query(isWaiting)).length > 0, { what: "the build outlasts all timeouts" });
   await application.end();
   await waiting;
   const { rows } = await client.query(
