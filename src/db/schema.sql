@@ -1069,6 +1069,15 @@ begin
       and job.task_id = any (task_ids)
       and (forbidden is null or (job.flags ?| forbidden) is not true)
       and (accepted is null or (job.flags ?| accepted) is true)
+      and (
+        job.job_queue_id is null
+        or exists (
+          select from graphile_worker._private_job_queues as queue
+          where queue.id = job.job_queue_id
+            and (queue.locked_by = 'hathi-recovery' or queue.is_available)
+            and queue.locked_at is distinct from 'infinity'
+        )
+      )
     order by crash.crashes desc, job.priority, job.run_at, job.id
     limit 10
     for update of job skip locked
@@ -2946,32 +2955,40 @@ create function graphile_worker._hathi_free_rated_suspects(task_ids integer[])
 AS $hathi$
 declare
   late record;
-  freed integer := 0;
+  freed integer[] := '{}';
 begin
   for late in
-    select job.id, job.job_queue_id
+    select job.id, job.task_id, job.job_queue_id
     from graphile_worker._hathi_job_crashes as crash
     join graphile_worker._private_jobs as job on job.id = crash.job_id
-    join graphile_worker._private_tasks as task on task.id = job.task_id
-    join graphile_worker._hathi_limited_tasks as member on member.task = task.identifier
     where job.locked_by = 'hathi-recovery'
       and crash.release_at <= now()
-      and task.id = any (task_ids)
-      and exists (select from graphile_worker._hathi_limits as bound where bound.id = any (member.limit_ids) and bound.kind = 'rate')
-    order by job.id
+      and job.task_id = any (graphile_worker._hathi_rated_tasks(task_ids))
+      and not exists (
+        select from graphile_worker._hathi_job_crashes as other
+        join graphile_worker._private_jobs as its on its.id = other.job_id
+        where its.task_id = job.task_id
+          and (
+            its.locked_at is null and its.attempts = other.attempt - 1 and its.attempts < its.max_attempts and its.run_at <= now()
+            or its.locked_by <> 'hathi-recovery' and its.attempts = other.attempt
+              and its.locked_at > now() - graphile_worker._hathi_probation(other.deaths)
+          )
+      )
+    order by crash.crashes desc, job.priority, job.run_at, job.id
     for update of job skip locked
   loop
+    continue when late.task_id = any (freed);
     if late.job_queue_id is not null then
-      perform 1 from graphile_worker._private_job_queues as queue
-      where queue.id = late.job_queue_id and queue.locked_by = 'hathi-recovery'
-      for no key update skip locked;
+      perform 1 from graphile_worker._private_job_queues as queue where queue.id = late.job_queue_id for no key update skip locked;
       continue when not found;
-      update graphile_worker._private_job_queues as queue set locked_by = null, locked_at = null where queue.id = late.job_queue_id;
+      update graphile_worker._private_job_queues as queue
+      set locked_by = null, locked_at = null
+      where queue.id = late.job_queue_id and queue.locked_by = 'hathi-recovery';
     end if;
     update graphile_worker._private_jobs as job set locked_by = null, locked_at = null where job.id = late.id;
-    freed := freed + 1;
+    freed := freed || late.task_id;
   end loop;
-  return freed;
+  return cardinality(freed);
 end;
 $hathi$;
 
@@ -3794,6 +3811,19 @@ AS $hathi$
   select greatest(5, least(10000, period_ms * 0.04));
 $hathi$;
 
+create function graphile_worker._hathi_rated_tasks(task_ids integer[])
+ RETURNS integer[]
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select coalesce(array_agg(task.id), '{}')
+  from graphile_worker._hathi_limited_tasks as member
+  join graphile_worker._private_tasks as task on task.identifier = member.task
+  where task.id = any (task_ids)
+    and exists (select from graphile_worker._hathi_limits as bound where bound.id = any (member.limit_ids) and bound.kind = 'rate');
+$hathi$;
+
 create function graphile_worker._hathi_read_rollup(reader text, max_age_ms integer, warn_after_s double precision, cap integer, max_tasks integer, max_pages integer)
  RETURNS TABLE(data jsonb, age_ms double precision, read_in_ms double precision, to_report jsonb)
  LANGUAGE plpgsql
@@ -3888,6 +3918,7 @@ declare
   held bigint[];
   parked bigint[] := '{}';
   can_park boolean;
+  queues_free integer[];
   queues_kept integer[];
 begin
   select array_agg(job.id) into held
@@ -3898,6 +3929,19 @@ begin
     order by id
     for update skip locked
   ) as job;
+  select array_agg(queue.id) into queues_free
+  from (
+    select id
+    from graphile_worker._private_job_queues
+    where locked_by = any (worker_ids)
+    order by id
+    for no key update skip locked
+  ) as queue;
+  -- A job and its queue are recovered together: a worker that is alive after all must find both or neither.
+  select array_agg(job.id) into held
+  from graphile_worker._private_jobs as job
+  left join graphile_worker._private_job_queues as queue on queue.id = job.job_queue_id and queue.locked_by = job.locked_by
+  where job.id = any (held) and (queue.id is null or queue.id = any (queues_free));
 
   if held is not null then
     can_park := max_crashes is not null and not with_backoff and exists (
@@ -3920,19 +3964,26 @@ begin
         greatest(worker.last_heartbeat_at, max(job.locked_at) over (partition by job.locked_by), line.lost_at - interval '3 seconds')
           - job.locked_at as ran_for,
         row_number() over (
-          partition by job.locked_by, coalesce(job.job_queue_id, -job.id) order by job.locked_at, job.priority, job.run_at, job.id
+          partition by job.locked_by, coalesce(job.job_queue_id, -job.id), queue.locked_by = job.locked_by
+          order by job.locked_at, job.priority, job.run_at, job.id
         ) as nth_of_queue,
+        -- Its queue was released: its run was over, only its row could not be written because another transaction held it.
+        job.job_queue_id is not null and queue.locked_by is distinct from job.locked_by as has_ended,
         row(job.locked_at, job.priority, job.run_at, job.id) as place
       from graphile_worker._private_jobs as job
       left join graphile_worker._private_workers as worker on worker.id = job.locked_by
       left join graphile_worker._hathi_worker_lines as line on line.id = worker.id and job.locked_by = any (lost_ids)
+      left join graphile_worker._private_job_queues as queue on queue.id = job.job_queue_id
       left join graphile_worker._hathi_job_crashes as crash on crash.job_id = job.id and crash.attempt = job.attempts
-      where job.id = any (held)
+      -- Also what is left for a later sweep: it had its place in a slot and in front of its queue.
+      where job.locked_by = any (worker_ids)
     ), ranked as (
       select line.*,
-        line.nth_of_queue = 1 and (
+        not line.has_ended and line.nth_of_queue = 1 and (
           line.slots is null
-          or line.slots >= row_number() over (partition by line.locked_by order by line.nth_of_queue > 1, not line.is_known, line.place)
+          or line.slots >= row_number() over (
+            partition by line.locked_by order by line.has_ended or line.nth_of_queue > 1, not line.is_known, line.place
+          )
         ) as is_started,
         line.is_known and line.ran_for <= graphile_worker._hathi_probation(line.deaths) as is_on_probation
       from line
@@ -3955,7 +4006,7 @@ begin
         now() + case when accused.is_proven and not accused.is_known then interval '0' else delay end
       from accused
       where accused.is_started and not accused.is_retired and not with_backoff and max_crashes is not null
-        and accused.id <> all (pardoned)
+        and accused.id = any (held) and accused.id <> all (pardoned)
         and (accused.may_accuse or not accused.is_proven)
       on conflict (job_id) do update set
         attempt = excluded.attempt,
@@ -3975,6 +4026,7 @@ begin
         case when accused.is_started and not accused.is_proven then delay when noted.release_at > now() then delay end as rest
       from accused
       left join noted on noted.job_id = accused.id
+      where accused.id = any (held)
     )
     update graphile_worker._private_jobs as job
     set
@@ -4004,9 +4056,12 @@ begin
     returning job.id, judged.locked_by,
       case when judged.is_guilty then 'suspect' when judged.has_failed then 'failed' when judged.is_parked then 'parked' else 'recovered' end;
 
-    -- What failed permanently starts from nought if it is rescheduled.
+    -- What failed permanently starts from nought if it is rescheduled. What was cancelled or replaced while it was parked is still to be freed.
     delete from graphile_worker._hathi_job_crashes as crash
-    where not exists (select from graphile_worker._private_jobs as job where job.id = crash.job_id and job.attempts < job.max_attempts);
+    where not exists (
+      select from graphile_worker._private_jobs as job
+      where job.id = crash.job_id and (job.attempts < job.max_attempts or job.locked_by = 'hathi-recovery')
+    );
     perform graphile_worker._hathi_bury_cancelled(held);
     perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || cardinality(held) || '}');
   end if;
@@ -4026,13 +4081,8 @@ begin
       where job.job_queue_id = locked.id and job.locked_by = 'hathi-recovery'
       limit 1
     ) as heir
-    from (
-      select theirs.id
-      from graphile_worker._private_job_queues as theirs
-      where theirs.locked_by = any (worker_ids) and theirs.id <> all (queues_kept)
-      order by theirs.id
-      for no key update skip locked
-    ) as locked
+    from unnest(queues_free) as locked (id)
+    where locked.id <> all (queues_kept)
   ) as free
   where queue.id = free.id;
 end;
@@ -5028,11 +5078,11 @@ begin
     for update of job skip locked
   loop
     if late.job_queue_id is not null then
-      perform 1 from graphile_worker._private_job_queues as queue
-      where queue.id = late.job_queue_id and queue.locked_by = 'hathi-recovery'
-      for no key update skip locked;
+      perform 1 from graphile_worker._private_job_queues as queue where queue.id = late.job_queue_id for no key update skip locked;
       continue when not found;
-      update graphile_worker._private_job_queues as queue set locked_by = null, locked_at = null where queue.id = late.job_queue_id;
+      update graphile_worker._private_job_queues as queue
+      set locked_by = null, locked_at = null
+      where queue.id = late.job_queue_id and queue.locked_by = 'hathi-recovery';
     end if;
     update graphile_worker._private_jobs as job set locked_by = null, locked_at = null where job.id = late.id;
     perform graphile_worker._hathi_bury_cancelled(array[late.id]);

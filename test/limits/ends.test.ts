@@ -1,4 +1,6 @@
 import { expect, test, vi } from "vitest";
+import { poolDatabase } from "../../src/db/database.ts";
+import { freeRatedSuspects } from "../../src/db/statements/limits.ts";
 import { CancelJobError, SnoozeError } from "../../src/job-errors.ts";
 import { utilsOf } from "../control/kit.ts";
 import { quickly } from "../recovery/kit.ts";
@@ -150,4 +152,33 @@ test("a parked job of a task with a rate waits for a token like any other", asyn
   await utils.setLimit("call", { limit: 1_000, period: "1s" });
   await until(() => starts.length === 2);
   expect(starts).toEqual(["first", "parked"]);
+});
+
+test("parked jobs of a task with a rate run again one at a time, so that the one that kills its worker is found", async () => {
+  const db = await freshDatabase();
+  const utils = await utilsOf(db);
+  await utils.addJobs([1, 2, 3].map((n) => ({ identifier: "call", payload: { n } })));
+  await park(db, "call");
+  await db.query("update graphile_worker._private_jobs set attempts = 0"); // a death gives the attempt back
+  // The next one would start when its probation is over.
+  await db.query("update graphile_worker._hathi_job_crashes set deaths = 10, release_at = now()");
+  const held = heldTask();
+  await startWorker(
+    db,
+    { call: held.task },
+    {
+      concurrency: 5,
+      pollInterval: 200,
+      recovery: quickly,
+      taskOptions: { call: { rateLimit: { limit: 1_000, period: "1s" } } },
+    },
+  );
+  const database = poolDatabase(db.pool, { schema: db.schema, preparedStatements: false });
+  for (let n = 1; n <= 3; n++) {
+    await held.begun(n);
+    expect(await database.run(freeRatedSuspects, { taskIds: [1] })).toEqual([{ freed: 0, rated: [1] }]);
+    expect(held.started).toHaveLength(n);
+    held.release(n - 1);
+  }
+  await until(async () => (await db.jobs()).length === 0, { what: "all have run" });
 });

@@ -406,6 +406,43 @@ test.each([
   expect(await adopt(db)).toMatchObject({ id });
 });
 
+test("parked jobs of queues that are paused keep no other one from being adopted", async () => {
+  const db = await freshDatabase();
+  await heir(db);
+  await worker(db, "dead", 1, { concurrency: 20 });
+  await loseLine(db, "dead");
+  for (let n = 0; n < 11; n++) await held(db, "dead", "task", {}, { queue: `queue ${n}` });
+  const last = await held(db, "dead", "task");
+  await sweepIn(db);
+  await db.query("select graphile_worker.pause_work('queue', queue_name) from graphile_worker._private_job_queues");
+  expect(await adopt(db)).toMatchObject({ id: last });
+  expect(await adopt(db)).toBeUndefined();
+  await db.query("select graphile_worker.resume_work('queue', 'queue 3')");
+  expect(await adopt(db)).toMatchObject({ attempts: 1 });
+});
+
+test("a suspect that is cancelled or replaced while it is parked leaves its queue, whatever is swept meanwhile", async () => {
+  const db = await freshDatabase();
+  await heir(db);
+  await worker(db, "dead", 1);
+  await loseLine(db, "dead");
+  const cancelled = await held(db, "dead", "task", {}, { queue: "a" });
+  const replace = "select id from graphile_worker.add_job('task', job_key => 'k', queue_name => 'b')";
+  const [replaced] = await db.query<{ id: string }>(replace);
+  await hold(db, replaced!.id, "dead");
+  await sweepIn(db);
+  await db.query("select from graphile_worker.cancel_jobs(array[$1::bigint])", [cancelled]);
+  const [replacing] = await db.query<{ id: string }>(replace);
+  await worker(db, "another", 1_000);
+  await held(db, "another", "task");
+  await sweepIn(db);
+  await db.query("select graphile_worker._hathi_tend_parked()");
+  expect(await db.query("select from graphile_worker._private_job_queues where locked_at is not null")).toEqual([]);
+  expect(await db.job(cancelled)).toBeUndefined();
+  expect(await db.job(replaced!.id)).toMatchObject({ locked_by: null, is_available: false });
+  expect(await db.job(replacing!.id)).toMatchObject({ is_available: true });
+});
+
 test("what no worker can adopt is freed for everybody, in its place", async () => {
   const db = await freshDatabase();
   await heir(db);
@@ -463,6 +500,65 @@ test("a sweep waits for no application: what a transaction holds is recovered by
   }
   expect(await sweepIn(db)).toMatchObject({ jobs: [{ id: held1 }], hasLeftovers: false });
   expect(await db.query("select from graphile_worker._private_job_queues where locked_at is not null")).toEqual([]);
+});
+
+test("a job is recovered together with its queue: while an application holds the queue's row, both stay with their worker", async () => {
+  const db = await freshDatabase();
+  await heir(db);
+  await worker(db, "frozen", 1_000);
+  const id = await held(db, "frozen", "task", {}, { queue: "q" });
+  const application = await db.pool.connect();
+  try {
+    await application.query("begin");
+    await application.query("select from graphile_worker._private_job_queues for no key update");
+    expect(await sweepIn(db)).toMatchObject({ workerIds: ["frozen"], jobs: [], hasLeftovers: true });
+    expect(await db.job(id)).toMatchObject({ locked_by: "frozen", attempts: 1 });
+    await application.query("rollback");
+  } finally {
+    application.release();
+  }
+  // Otherwise the worker, awake again, could release a queue whose job waits to be adopted.
+  expect(await sweepIn(db)).toMatchObject({ jobs: [{ id }], hasLeftovers: false });
+  expect(await db.query("select locked_by from graphile_worker._private_job_queues")).toEqual([
+    { locked_by: "hathi-recovery" },
+  ]);
+});
+
+test("a job whose queue was released is over, so it is no suspect", async () => {
+  const db = await freshDatabase();
+  await heir(db);
+  await worker(db, "dead", 1_000);
+  const running = await held(db, "dead", "task", {}, { queue: "q" });
+  // Its row could not be written when it ended, because a transaction held it.
+  const ended = await held(db, "dead", "task", {}, { queue: "r" });
+  await db.query(
+    "update graphile_worker._private_job_queues set locked_by = null, locked_at = null where queue_name = 'r'",
+  );
+  await sweepIn(db);
+  expect(await db.job(ended)).toMatchObject({ locked_by: null, attempts: 0, last_error: null });
+  expect(await db.query("select job_id from graphile_worker._hathi_job_crashes")).toEqual([{ job_id: running }]);
+});
+
+test("a job whose row is held keeps its place in front of its queue: what was claimed behind it is no suspect and does not overtake", async () => {
+  const db = await freshDatabase();
+  await heir(db);
+  const ids: string[] = [];
+  for (let n = 0; n < 3; n++) ids.push(await addJob(db, "task", {}, { queue: "q" }));
+  await worker(db, "dead", 1_000, { concurrency: 5 });
+  for (const id of ids.slice(0, 2)) await hold(db, id, "dead");
+  const application = await db.pool.connect();
+  try {
+    await application.query("begin");
+    await application.query("select from graphile_worker._private_jobs where id = $1 for update", [ids[0]]);
+    await sweepIn(db);
+    await application.query("rollback");
+  } finally {
+    application.release();
+  }
+  expect(await db.job(ids[1]!)).toMatchObject({ locked_by: null, attempts: 0, last_error: null });
+  await sweepIn(db);
+  expect(await db.job(ids[0]!)).toMatchObject({ locked_by: "hathi-recovery" });
+  expect(await db.query("select job_id from graphile_worker._hathi_job_crashes")).toEqual([{ job_id: ids[0] }]);
 });
 
 test("heartbeats and losses from the future count as now, since the clock was set back", async () => {

@@ -1406,37 +1406,56 @@ begin
 end;
 $hathi$;
 
--- Frees jobs of rate-limited tasks that the recovery has parked and whose time has come: an adopted job would start without a token.
+-- Of these tasks, those that have a rate.
+create or replace function graphile_worker._hathi_rated_tasks(task_ids integer[])
+returns integer[] language sql stable set search_path = pg_catalog, pg_temp as $hathi$
+  select coalesce(array_agg(task.id), '{}')
+  from graphile_worker._hathi_limited_tasks as member
+  join graphile_worker._private_tasks as task on task.identifier = member.task
+  where task.id = any (task_ids)
+    and exists (select from graphile_worker._hathi_limits as bound where bound.id = any (member.limit_ids) and bound.kind = 'rate');
+$hathi$;
+
+-- Frees jobs of rate-limited tasks that the recovery has parked and whose time has come: an adopted job would start without a token. One of a
+-- task at a time, and the next one when that has ended or outlasted its probation; so if a worker dies, it is known which of them was running.
 create or replace function graphile_worker._hathi_free_rated_suspects(task_ids integer[])
 returns integer language plpgsql volatile set search_path = pg_catalog, pg_temp set lock_timeout = '100ms' as $hathi$
 declare
   late record;
-  freed integer := 0;
+  freed integer[] := '{}';
 begin
   for late in
-    select job.id, job.job_queue_id
+    select job.id, job.task_id, job.job_queue_id
     from graphile_worker._hathi_job_crashes as crash
     join graphile_worker._private_jobs as job on job.id = crash.job_id
-    join graphile_worker._private_tasks as task on task.id = job.task_id
-    join graphile_worker._hathi_limited_tasks as member on member.task = task.identifier
     where job.locked_by = 'hathi-recovery'
       and crash.release_at <= now()
-      and task.id = any (task_ids)
-      and exists (select from graphile_worker._hathi_limits as bound where bound.id = any (member.limit_ids) and bound.kind = 'rate')
-    order by job.id
+      and job.task_id = any (graphile_worker._hathi_rated_tasks(task_ids))
+      and not exists (
+        select from graphile_worker._hathi_job_crashes as other
+        join graphile_worker._private_jobs as its on its.id = other.job_id
+        where its.task_id = job.task_id
+          and (
+            its.locked_at is null and its.attempts = other.attempt - 1 and its.attempts < its.max_attempts and its.run_at <= now()
+            or its.locked_by <> 'hathi-recovery' and its.attempts = other.attempt
+              and its.locked_at > now() - graphile_worker._hathi_probation(other.deaths)
+          )
+      )
+    order by crash.crashes desc, job.priority, job.run_at, job.id
     for update of job skip locked
   loop
+    continue when late.task_id = any (freed);
     if late.job_queue_id is not null then
-      perform 1 from graphile_worker._private_job_queues as queue
-      where queue.id = late.job_queue_id and queue.locked_by = 'hathi-recovery'
-      for no key update skip locked;
+      perform 1 from graphile_worker._private_job_queues as queue where queue.id = late.job_queue_id for no key update skip locked;
       continue when not found;
-      update graphile_worker._private_job_queues as queue set locked_by = null, locked_at = null where queue.id = late.job_queue_id;
+      update graphile_worker._private_job_queues as queue
+      set locked_by = null, locked_at = null
+      where queue.id = late.job_queue_id and queue.locked_by = 'hathi-recovery';
     end if;
     update graphile_worker._private_jobs as job set locked_by = null, locked_at = null where job.id = late.id;
-    freed := freed + 1;
+    freed := freed || late.task_id;
   end loop;
-  return freed;
+  return cardinality(freed);
 end;
 $hathi$;
 

@@ -128,13 +128,22 @@ export const announcePlaces = statement<{ taskIds: readonly number[]; clock: Dat
   text: "select from graphile_worker._hathi_announce_places($1::integer[], $2::timestamptz)",
 });
 
-/** Lets parked jobs of rate-limited tasks wait in line again, so that they start with a token. */
-export const freeRatedSuspects = statement<{ taskIds: readonly number[] }, { readonly freed: number }>({
+/** Lets the next parked job of each rate-limited task wait in line again, so that it starts with a token. */
+export const freeRatedSuspects = statement<
+  { taskIds: readonly number[] },
+  {
+    readonly freed: number;
+    /** The tasks that have a rate. */
+    readonly rated: number[];
+  }
+>({
   name: "free_rated_suspects",
   patienceMs: shortPatienceMs,
   givesWay: true,
   values: ({ taskIds }) => [taskIds],
-  text: "select graphile_worker._hathi_free_rated_suspects($1::integer[]) as freed",
+  text: `
+    select graphile_worker._hathi_free_rated_suspects($1::integer[]) as freed,
+      graphile_worker._hathi_rated_tasks($1::integer[]) as rated`,
 });
 
 export interface HeldBack {

@@ -133,8 +133,8 @@ export class ClaimRound {
   async #claimSuspect(who: Claimant, nameById: ReadonlyMap<number, string>): Promise<boolean> {
     const { lifeline, limits, onClaimed } = this.#options;
     if (!lifeline?.hasSuspects) return false;
-    await limits.freeSuspects(who.taskIds);
-    const adopted = await lifeline.adopt(who, nameById);
+    const taskIds = await limits.freeSuspects(who.taskIds);
+    const adopted = await lifeline.adopt({ ...who, taskIds }, nameById);
     if (!adopted) return false;
     const { job, isUnread } = adopted;
     this.#schedule.nudge();

@@ -138,11 +138,11 @@ export class LimitedClaims {
     if (tasks.length > 0) await this.#options.database.run(declareLimits, { tasks, definitions, declaredBy });
   }
 
-  /** Parked jobs of rate-limited tasks go back in line, where they get a token. */
-  async freeSuspects(taskIds: readonly number[]): Promise<void> {
-    if (this.#taskIds.size === 0) return;
+  /** Parked jobs of rate-limited tasks go back in line, where they get a token. Gives the other tasks, whose parked jobs can be adopted. */
+  async freeSuspects(taskIds: readonly number[]): Promise<readonly number[]> {
     const [row] = await this.#options.database.run(freeRatedSuspects, { taskIds });
     if (row && row.freed > 0) this.freed();
+    return row ? taskIds.filter((id) => !row.rated.includes(id)) : taskIds;
   }
 
   /** Gives no row if the database does not know us as alive. */
