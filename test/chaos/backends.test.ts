@@ -7,7 +7,7 @@ import { until } from "../support/wait.ts";
 import { startWorker, type WorkerProcess } from "../support/worker-process.ts";
 
 // Processes start slowly on a machine that is busy with other tests.
-vi.setConfig({ testTimeout: 90_000 });
+vi.setConfig({ testTimeout: 240_000 });
 
 let server: PrivateServer;
 beforeAll(async () => {

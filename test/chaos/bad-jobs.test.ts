@@ -2,13 +2,13 @@ import { expect, test } from "vitest";
 import { freshDatabase } from "../support/database.ts";
 import { Arena, nothing } from "./kit.ts";
 
-test("poison jobs are failed for good, and every innocent job around them ends well", {
+test("a poison job is failed for good, and every innocent job around it and behind it in its queue ends well", {
   timeout: 240_000,
 }, async () => {
   const db = await freshDatabase();
   const arena = new Arena(db.url, 1);
   await arena.addMixture(60);
-  const [poison] = await arena.add([{ exit: true }]);
+  const [poison] = await arena.add([{ exit: true, queue: "queue 1" }]);
   await arena.addMixture(60);
   const deaths = await arena.keep(3);
   expect(await arena.verdict(120_000)).toEqual(nothing);

