@@ -10,6 +10,11 @@ export async function readServer(server) {
 /** Commits of a database so far. Backends report late, the last of it when they end: call it before connecting or after. */
 export async function readCommits(server, place) {
   for (let tries = 0; tries < 200 && (await countBackends(server, place)) > 0; tries++) await sleep(10);
+  return readReportedCommits(server, place);
+}
+
+/** Those that backends have reported: within a second while they work, and ten seconds after they became idle. */
+export async function readReportedCommits(server, place) {
   const { rows } = await server.admin.query("select xact_commit from pg_stat_database where datname = $1", [
     place.database,
   ]);

@@ -1,5 +1,6 @@
+import { isolate, publishMade } from "./batch.ts";
 import type { ForwardMessage } from "./message.ts";
-import { acked, forAll, type Target } from "./target.ts";
+import { type PublishResult, resultOf, type Target } from "./target.ts";
 
 /** The part of a `Queue` of `bullmq` that is used. */
 export interface BullQueue {
@@ -19,9 +20,10 @@ export function bullmq({ queue, jobOptions = {}, priorities = false }: BullOptio
   const optionsOf = typeof jobOptions === "function" ? jobOptions : () => jobOptions;
   return {
     name: "BullMQ",
-    async publish(batch) {
-      await queue.addBulk(
-        batch.map((message) => ({
+    publish: (batch) =>
+      publishMade(
+        batch,
+        (message) => ({
           name: message.task,
           data: message.payload as never,
           opts: {
@@ -30,9 +32,15 @@ export function bullmq({ queue, jobOptions = {}, priorities = false }: BullOptio
             jobId: message.id,
             hathi: message.headers,
           },
-        })),
-      );
-      return forAll(batch, acked);
-    },
+        }),
+        (jobs) => isolate(jobs, (some) => queue.addBulk([...some]), judge),
+      ),
   };
+}
+
+/** BullMQ checks the options of each job before it sends any, and throws a plain error; everything else is of Redis, or of the way to it. */
+function judge(error: unknown): PublishResult {
+  const { name, message = "", code } = error as { name?: unknown; message?: string; code?: unknown };
+  const isPlain = name === "Error" && code === undefined && !/connection|closed|timed out/i.test(message);
+  return resultOf(isPlain ? "retry" : "absent", error);
 }

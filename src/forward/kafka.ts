@@ -1,5 +1,6 @@
+import { isolate, publishMade } from "./batch.ts";
 import type { ForwardMessage } from "./message.ts";
-import { acked, forAll, resultOf, type Target } from "./target.ts";
+import { type PublishResult, resultOf, type Target } from "./target.ts";
 
 interface KafkaRecord {
   readonly key?: string;
@@ -7,12 +8,14 @@ interface KafkaRecord {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+type TopicRecord = KafkaRecord & { readonly topic: string };
+
 /** The part of a producer that is used: of `kafkajs` and its like (`sendBatch`), or of `@platformatic/kafka` with string serializers (`send`). */
 export type KafkaProducer =
   | {
       sendBatch(batch: { acks: number; topicMessages: { topic: string; messages: KafkaRecord[] }[] }): Promise<unknown>;
     }
-  | { send(batch: { acks: number; messages: (KafkaRecord & { topic: string })[] }): Promise<unknown> };
+  | { send(batch: { acks: number; messages: TopicRecord[] }): Promise<unknown> };
 
 export interface KafkaOptions {
   /** A connected producer. */
@@ -26,26 +29,25 @@ export function kafka({ producer, topic }: KafkaOptions): Target {
   const topicOf = typeof topic === "function" ? topic : () => topic;
   return {
     name: "Kafka",
-    async publish(batch) {
-      const records = batch.map((message) => ({ topic: topicOf(message), ...toRecord(message) }));
-      try {
-        if ("sendBatch" in producer) await producer.sendBatch({ acks: -1, topicMessages: byTopic(records) });
-        else await producer.send({ acks: -1, messages: records });
-        return forAll(batch, acked);
-      } catch (error) {
-        return batch.length === 1 && isTooLarge(error)
-          ? [resultOf("reject", error)]
-          : forAll(batch, resultOf(isTooLarge(error) ? "retry" : "absent", error));
-      }
-    },
+    publish: (batch) =>
+      publishMade(
+        batch,
+        (message) => ({ topic: topicOf(message), ...toRecord(message) }),
+        (records) => isolate(records, (some) => send(producer, some), judge),
+      ),
   };
+}
+
+async function send(producer: KafkaProducer, records: readonly TopicRecord[]): Promise<void> {
+  if ("sendBatch" in producer) await producer.sendBatch({ acks: -1, topicMessages: byTopic(records) });
+  else await producer.send({ acks: -1, messages: [...records] });
 }
 
 function toRecord({ id, body, headers, key }: ForwardMessage): KafkaRecord {
   return { ...(key !== undefined && { key }), value: body, headers: { "hathi-id": id, ...headers } };
 }
 
-function byTopic(records: readonly (KafkaRecord & { topic: string })[]): { topic: string; messages: KafkaRecord[] }[] {
+function byTopic(records: readonly TopicRecord[]): { topic: string; messages: KafkaRecord[] }[] {
   const messagesByTopic = new Map<string, KafkaRecord[]>();
   for (const { topic, ...record } of records) {
     const messages = messagesByTopic.get(topic);
@@ -55,7 +57,25 @@ function byTopic(records: readonly (KafkaRecord & { topic: string })[]): { topic
   return [...messagesByTopic].map(([topic, messages]) => ({ topic, messages }));
 }
 
-function isTooLarge(error: unknown): boolean {
-  const { type, message } = error as { type?: unknown; message?: unknown };
-  return type === "MESSAGE_TOO_LARGE" || (typeof message === "string" && /too large/i.test(message));
+/** What the broker says of a record is an error with a name of the protocol; each client has it in another place. */
+const outcomeByError = new Map<string, "retry" | "reject">([
+  ["MESSAGE_TOO_LARGE", "reject"],
+  ["RECORD_LIST_TOO_LARGE", "reject"],
+  ["INVALID_TOPIC_EXCEPTION", "reject"],
+  ["TOPIC_AUTHORIZATION_FAILED", "retry"],
+  ["UNKNOWN_TOPIC_OR_PARTITION", "retry"],
+]);
+
+function judge(error: unknown): PublishResult {
+  const known = namesIn(error).find((name) => outcomeByError.has(name));
+  return resultOf(known === undefined ? "absent" : outcomeByError.get(known)!, error);
+}
+
+function namesIn(error: unknown, depth = 0): string[] {
+  if (typeof error !== "object" || error === null || depth > 4) return [];
+  const { type, apiId, message, cause, errors } = error as Record<string, unknown>;
+  const isTooLarge = typeof message === "string" && /too large/i.test(message);
+  const own = [type, apiId, isTooLarge ? "MESSAGE_TOO_LARGE" : undefined].filter((name) => typeof name === "string");
+  const inner = [cause, ...(Array.isArray(errors) ? errors : [])];
+  return [...own, ...inner.flatMap((each) => namesIn(each, depth + 1))];
 }

@@ -1,8 +1,9 @@
 import { inspect } from "node:util";
 import { ConfigError } from "../errors.ts";
+import { publishMade } from "./batch.ts";
 import type { ForwardMessage } from "./message.ts";
 import { natsHeaders } from "./nats-headers.ts";
-import { type NatsConnection, NatsLine } from "./nats-line.ts";
+import { type NatsConnection, NatsLine, type NatsPost } from "./nats-line.ts";
 import { acked, type PublishResult, resultOf, type Target } from "./target.ts";
 
 /** The part of a `JetStreamClient` of `@nats-io/jetstream` that is used. */
@@ -34,22 +35,20 @@ export function nats({ client, subject, timeout }: NatsOptions): Target {
     );
   }
   const line = new NatsLine(nc, readAnswer, timeout ?? ownTimeout ?? 5_000);
-  return {
-    name: "NATS",
-    async publish(batch) {
-      const posts = batch.map((message) => ({
-        subject: subjectOf(message),
-        body: message.body,
-        headers: natsHeaders(message.id, message.headers),
-      }));
-      const { results, reason } = await line.publish(posts, judgeThrown);
-      const given = results.map((result) => result ?? resultOf("absent", reason));
-      if (!given.includes(unheard)) return given;
-      const unheardOf = new Set(posts.filter((_, n) => given[n] === unheard).map((post) => post.subject));
-      const missing = (await line.orLost(findMissing(client, unheardOf))) ?? new Map<string, PublishResult>();
-      return given.map((result, n) => (result === unheard ? (missing.get(posts[n]!.subject) ?? unheard) : result));
-    },
+  const send = async (posts: readonly NatsPost[]): Promise<PublishResult[]> => {
+    const { results, reason } = await line.publish(posts, judgeThrown);
+    const given = results.map((result) => result ?? resultOf("absent", reason));
+    if (!given.includes(unheard)) return given;
+    const unheardOf = new Set(posts.filter((_, n) => given[n] === unheard).map((post) => post.subject));
+    const missing = (await line.orLost(findMissing(client, unheardOf))) ?? new Map<string, PublishResult>();
+    return given.map((result, n) => (result === unheard ? (missing.get(posts[n]!.subject) ?? unheard) : result));
   };
+  const toPost = (message: ForwardMessage): NatsPost => ({
+    subject: subjectOf(message),
+    body: message.body,
+    headers: natsHeaders(message.id, message.headers),
+  });
+  return { name: "NATS", publish: (batch) => publishMade(batch, toPost, send) };
 }
 
 /** What a stream, or the server, says of a message. */

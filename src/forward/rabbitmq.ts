@@ -1,3 +1,5 @@
+import { queueMicrotask } from "../util/timers.ts";
+import { publishMade } from "./batch.ts";
 import type { ForwardMessage } from "./message.ts";
 import { acked, type PublishResult, resultOf, type Target } from "./target.ts";
 
@@ -10,7 +12,7 @@ export interface RabbitChannel {
     options: object,
     onConfirm: (error: unknown) => void,
   ): boolean;
-  on(event: string, listener: (value: never) => void): unknown;
+  on(event: string, listener: (value: unknown) => void): unknown;
 }
 
 export interface RabbitOptions {
@@ -44,7 +46,12 @@ export function rabbitmq({ channel: given, exchange = "", routingKey = ({ task }
     name: "RabbitMQ",
     async publish(batch) {
       const channel = await open();
-      return Promise.all(batch.map((message) => publishOne(channel, exchange, keyOf(message), message)));
+      return publishMade(
+        batch,
+        (message) => ({ message, routingKey: keyOf(message) }),
+        (made) =>
+          Promise.all(made.map(({ message, routingKey }) => publishOne(channel, exchange, routingKey, message))),
+      );
     },
   };
 }
@@ -57,10 +64,11 @@ function watch(channel: RabbitChannel): OpenChannel {
     closeReason: undefined,
     onClose: new Set(),
   };
-  channel.on("return", ({ properties }: { properties: { messageId: string } }) =>
-    open.returned.add(properties.messageId),
-  );
-  channel.on("error", (error: unknown) => {
+  channel.on("return", (message) => {
+    const { properties } = message as { properties: { messageId: string } };
+    open.returned.add(properties.messageId);
+  });
+  channel.on("error", (error) => {
     open.closeReason = error;
   });
   channel.on("close", () => {
@@ -98,13 +106,13 @@ function publishOne(
     try {
       open.channel.publish(exchange, routingKey, Buffer.from(body), options, (error) => {
         const isReturned = open.returned.delete(id);
-        if (open.isClosed) onClose();
-        else if (error) done(resultOf("retry", error));
-        else done(isReturned ? resultOf("reject", `no queue takes the routing key '${routingKey}'`) : acked);
+        if (!error) done(isReturned ? resultOf("reject", `no queue takes the routing key '${routingKey}'`) : acked);
+        // The client calls back before it tells that the channel has closed, which is no refusal.
+        else queueMicrotask(() => (open.isClosed ? onClose() : done(resultOf("retry", error))));
       });
     } catch (error) {
-      // The channel is closed, or about to be.
-      done(resultOf("absent", error));
+      // The channel is closed, or about to be; or the routing key is none.
+      done(resultOf(error instanceof TypeError ? "reject" : "absent", error));
     }
   });
 }

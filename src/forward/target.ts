@@ -27,8 +27,3 @@ export const acked: PublishResult = { outcome: "acked" };
 export function resultOf(outcome: PublishOutcome, reason: unknown): PublishResult {
   return { outcome, reason };
 }
-
-/** The same result for every message of a batch. */
-export function forAll(batch: readonly ForwardMessage[], result: PublishResult): PublishResult[] {
-  return batch.map(() => result);
-}

@@ -2,14 +2,17 @@ import { fileURLToPath } from "node:url";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { ForwardMessage, PublishResult, Target } from "../../src/forward/index.ts";
+import * as adapters from "../../src/forward/index.ts";
 import { sleep } from "../../src/util/sleep.ts";
 import { builtLibrary } from "../support/built-library.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { dice } from "../support/dice.ts";
 import { startProcess, type TestProcess } from "../support/process.ts";
 import { until } from "../support/wait.ts";
-import { brokers, tasks } from "./brokers.ts";
+import { brokers, type Received, tasks } from "./brokers.ts";
 import { isInstalled, type Server } from "./servers.ts";
+import { connectTarget } from "./targets.mjs";
 
 /** `HATHI_FORWARD_JOBS=100000` for the large run. */
 const count = Number(process.env.HATHI_FORWARD_JOBS ?? 1_000);
@@ -56,6 +59,57 @@ async function holdsJobs(db: TestDatabase, { pid }: TestProcess): Promise<boolea
   );
   return rows.length > 0;
 }
+
+/** What each message has to say of its job. */
+function headersOf({ id, body: { n } }: Received): Record<string, unknown> {
+  return {
+    "hathi-task": tasks[n % 2],
+    "hathi-job-id": id.split("-").at(-1),
+    "hathi-attempt": expect.stringMatching(/^[1-9]/),
+    "hathi-priority": "0",
+    ...(n % 20 === 0 && { "hathi-queue": `queue%20${n % 7}` }),
+  };
+}
+
+/** Of each queue, what arrived at its first attempt, in the order in which it first did; RabbitMQ has a queue of its own for each task. */
+function orderByQueue(received: readonly Received[]): number[][] {
+  const order = new Map<string, Set<number>>();
+  for (const { headers, body } of received) {
+    const queue = headers["hathi-queue"];
+    if (queue === undefined || headers["hathi-attempt"] !== "1") continue;
+    const line = `${queue} of ${headers["hathi-task"]}`;
+    order.set(line, (order.get(line) ?? new Set()).add(body.n));
+  }
+  return [...order.values()].map((numbers) => [...numbers]);
+}
+
+/** Messages that were made by hand. */
+const messages = (...ids: string[]): ForwardMessage[] =>
+  ids.map((id) => ({
+    ...{
+      id: `hathi-${id}`,
+      task: tasks[0]!,
+      payload: { n: 0 },
+      body: '{"n":0}',
+      key: undefined,
+      priority: 0,
+      attempt: 1,
+    },
+    headers: { "hathi-task": tasks[0]! },
+  }));
+
+/** What makes one message impossible for this broker, by where it is to go or by its options. */
+const impossible: Readonly<Record<string, unknown>> = {
+  nats: "not a subject",
+  rabbitmq: "x".repeat(256),
+  bullmq: { sizeLimit: 1 },
+};
+const possible: Readonly<Record<string, unknown>> = {
+  nats: "mail.welcome",
+  rabbitmq: tasks[0],
+  bullmq: {},
+  kafka: "mail",
+};
 
 for (const { name, program, start, prepare, receive, killsEveryMs, drops } of brokers) {
   describe.skipIf(!isInstalled(program))(name, () => {
@@ -137,6 +191,12 @@ for (const { name, program, start, prepare, receive, killsEveryMs, drops } of br
           expect(bodyById.get(id) ?? text).toBe(text);
           bodyById.set(id, text);
         }
+        for (const message of received) {
+          const { headers, key } = message;
+          expect(headers).toMatchObject(headersOf(message));
+          if (key !== undefined) expect(encodeURI(key)).toBe(headers["hathi-queue"] ?? "");
+        }
+        for (const numbers of orderByQueue(received)) expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
         const copies = received.length - bodyById.size;
         console.log(`${name}, seed ${seed}: ${added.size} jobs in ${seconds} s, ${copies} copies, kills`, hits);
         expect(hits.workers).toBeGreaterThan(0);
@@ -151,6 +211,25 @@ for (const { name, program, start, prepare, receive, killsEveryMs, drops } of br
       },
       isLarge ? 1_800_000 : 150_000,
     );
+
+    test("a message that cannot be sent keeps no other from being sent", async () => {
+      const choose = ({ id }: ForwardMessage): unknown => {
+        if (id === "hathi-thrown") throw new Error("nowhere to go");
+        return (id === "hathi-impossible" && impossible[name]) || possible[name];
+      };
+      const target: Target = await connectTarget(adapters, name, server.port, choose);
+      const batch = messages("one", "two", "thrown", "three", "impossible", "four");
+      const results = (await target.publish(batch)) as PublishResult[];
+      const outcome = name === "bullmq" ? "retry" : name === "kafka" ? "acked" : "reject";
+      expect(results).toMatchObject([
+        { outcome: "acked" },
+        { outcome: "acked" },
+        { outcome: "retry", reason: { message: "nowhere to go" } },
+        { outcome: "acked" },
+        { outcome }, // the mock of Kafka takes any name and size
+        { outcome: "acked" },
+      ]);
+    });
 
     if (name !== "nats" && name !== "rabbitmq") return; // the others have neither streams nor bindings
     test("what can never be routed fails permanently", async () => {
@@ -170,6 +249,20 @@ for (const { name, program, start, prepare, receive, killsEveryMs, drops } of br
       expect(await db.jobs()).toMatchObject([
         { task_identifier: nowhere, attempts: 25, last_error: expect.stringMatching(/no (stream|queue) takes/) },
       ]);
+    });
+
+    // The last one: the server is gone afterwards.
+    test("messages on their way when the broker dies were not refused, and use no attempt", async () => {
+      const target: Target = await connectTarget(adapters, name, server.port, () => possible[name]);
+      const publish = async (): Promise<string[]> => {
+        const results = (await target.publish(messages("one", "two", "three"))) as PublishResult[];
+        return results.map(({ outcome }) => outcome);
+      };
+      expect(await publish()).toEqual(["acked", "acked", "acked"]);
+      server.freeze();
+      const underWay = publish();
+      await server.kill();
+      expect(await underWay).toEqual(["absent", "absent", "absent"]);
     });
   });
 }

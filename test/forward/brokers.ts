@@ -8,9 +8,12 @@ import { until } from "../support/wait.ts";
 import { type AtEnd, type Server, startKafka, startNats, startRabbit, startRedis } from "./servers.ts";
 
 /** A message that has arrived. */
-interface Received {
+export interface Received {
   readonly id: string;
-  readonly body: unknown;
+  readonly body: { readonly n: number };
+  readonly headers: Readonly<Record<string, string>>;
+  /** What orders it, where that is not a header. */
+  readonly key?: string;
 }
 
 export interface Broker {
@@ -51,7 +54,8 @@ export const brokers: readonly Broker[] = [
       const received: Received[] = [];
       while (received.length < state.messages) {
         for await (const message of await consumer.fetch({ max_messages: 5_000, expires: 5_000 })) {
-          received.push({ id: message.headers!.get("Nats-Msg-Id"), body: message.json() });
+          const headers = Object.fromEntries(message.headers!.keys().map((name) => [name, message.headers!.get(name)]));
+          received.push({ id: headers["Nats-Msg-Id"]!, body: message.json(), headers });
           if (received.length >= state.messages) break;
         }
       }
@@ -80,8 +84,10 @@ export const brokers: readonly Broker[] = [
         const before = received.length;
         await channel.consume(
           task,
-          (message) =>
-            received.push({ id: message!.properties.messageId, body: JSON.parse(message!.content.toString()) }),
+          (message) => {
+            const { messageId: id, headers = {} } = message!.properties;
+            received.push({ id, body: JSON.parse(message!.content.toString()), headers });
+          },
           { noAck: true },
         );
         await until(() => received.length >= before + messageCount, { withinMs: 60_000 });
@@ -95,7 +101,8 @@ export const brokers: readonly Broker[] = [
     program: "redis-server",
     start: startRedis,
     drops: true,
-    killsEveryMs: 2_000,
+    // It reads all of its data when it starts.
+    killsEveryMs: 5_000,
     prepare: async () => undefined,
     async receive(port) {
       const queue = new Queue("mail", { connection: { host: "127.0.0.1", port } });
@@ -103,7 +110,10 @@ export const brokers: readonly Broker[] = [
       for (;;) {
         const page = await queue.getWaiting(received.length, received.length + 4_999);
         if (page.length === 0) break;
-        for (const job of page) received.push({ id: job.id!, body: job.data });
+        for (const { id, data, opts } of page) {
+          const { hathi } = opts as { hathi: Record<string, string> };
+          received.push({ id: id!, body: data, headers: hathi });
+        }
       }
       await queue.close();
       return received;
@@ -117,14 +127,27 @@ export const brokers: readonly Broker[] = [
     prepare: async () => undefined,
     async receive(port) {
       // A consumer of a group would wait for others to join first.
-      const args = ["-C", "-q", "-e", "-b", `127.0.0.1:${port}`, "-t", "mail", "-o", "beginning", "-f", "%h\\t%s\\n"];
+      const args = [
+        "-C",
+        "-q",
+        "-e",
+        "-b",
+        `127.0.0.1:${port}`,
+        "-t",
+        "mail",
+        "-o",
+        "beginning",
+        "-f",
+        "%h\\t%k\\t%s\\n",
+      ];
       const { stdout } = await promisify(execFile)("kcat", args, { maxBuffer: 2 ** 30, timeout: 120_000 });
       return stdout
         .trimEnd()
         .split("\n")
         .map((line) => {
-          const [headers = "", body = ""] = line.split("\t");
-          return { id: /(?:^|,)hathi-id=([^,]*)/.exec(headers)?.[1] ?? "", body: JSON.parse(body) };
+          const [list = "", key = "", body = ""] = line.split("\t");
+          const headers = Object.fromEntries(list.split(",").map((header) => header.split("=", 2)));
+          return { id: headers["hathi-id"] ?? "", body: JSON.parse(body), headers, key };
         });
     },
   },

@@ -26,6 +26,8 @@ interface Recipe {
   readonly args: (port: number, folder: string) => string[];
   readonly env?: (port: number, folder: string) => Record<string, string>;
   readonly withinMs?: number;
+  /** What to send until it answers with what; that it takes connections, if left out. */
+  readonly greeting?: { readonly send: string; readonly expect: string };
   /** The end of the test, if left out. */
   readonly atEnd: AtEnd | undefined;
 }
@@ -41,6 +43,8 @@ export const startRedis = (atEnd?: AtEnd): Promise<Server> =>
   startServer({
     atEnd,
     command: "redis-server",
+    // It takes connections while it still reads its data.
+    greeting: { send: "PING\r\n", expect: "+PONG" },
     args: (port, folder) => [
       ...["--bind", "127.0.0.1", "--port", String(port), "--dir", folder, "--save", ""],
       ...["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"],
@@ -72,7 +76,8 @@ export async function startRabbit(atEnd?: AtEnd): Promise<Server> {
   });
 }
 
-async function startServer({ command, args, env, withinMs = 20_000, atEnd = onTestFinished }: Recipe): Promise<Server> {
+async function startServer(recipe: Recipe): Promise<Server> {
+  const { command, args, env, withinMs = 20_000, greeting, atEnd = onTestFinished } = recipe;
   const folder = mkdtempSync(join(tmpdir(), "hathi-broker-"));
   const port = await freePort();
   let child: ChildProcess | undefined;
@@ -91,7 +96,7 @@ async function startServer({ command, args, env, withinMs = 20_000, atEnd = onTe
       stdio: ["ignore", "pipe", "pipe"],
     });
     for (const stream of [child.stdout!, child.stderr!]) stream.on("data", (data) => (output += data));
-    await until(() => canConnect(port), { withinMs, what: `${command} listens` }).catch((error: Error) => {
+    await until(() => answers(port, greeting), { withinMs, what: `${command} listens` }).catch((error: Error) => {
       throw new Error(`${error.message}; it said\n${output.slice(-2_000)}`);
     });
   };
@@ -139,13 +144,16 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-function canConnect(port: number): Promise<boolean> {
+function answers(port: number, greeting: Recipe["greeting"]): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1");
-    socket.once("connect", () => {
+    const end = (isThere: boolean): void => {
       socket.destroy();
-      resolve(true);
-    });
+      resolve(isThere);
+    };
+    socket.once("connect", () => (greeting ? socket.write(greeting.send) : end(true)));
+    socket.once("data", (data) => end(greeting !== undefined && data.toString().startsWith(greeting.expect)));
+    socket.once("close", () => resolve(false));
     socket.once("error", () => resolve(false));
   });
 }

@@ -5,7 +5,8 @@ import amqp from "amqplib";
 import { Queue } from "bullmq";
 import { Kafka, logLevel } from "kafkajs";
 
-export async function connectTarget({ nats, rabbitmq, bullmq, kafka }, broker, port) {
+/** `choose` replaces the function that says where a message goes, or with which options. */
+export async function connectTarget({ nats, rabbitmq, bullmq, kafka }, broker, port, choose) {
   switch (broker) {
     case "nats": {
       const connection = await connect({
@@ -18,7 +19,7 @@ export async function connectTarget({ nats, rabbitmq, bullmq, kafka }, broker, p
       });
       return nats({
         client: jetstream(connection, { timeout: 2_000 }),
-        subject: ({ task }) => task.replaceAll("/", "."),
+        subject: choose ?? (({ task }) => task.replaceAll("/", ".")),
       });
     }
     case "rabbitmq": {
@@ -27,18 +28,21 @@ export async function connectTarget({ nats, rabbitmq, bullmq, kafka }, broker, p
         connection.on("error", () => undefined);
         return connection.createConfirmChannel();
       };
-      return rabbitmq({ channel });
+      return rabbitmq({ channel, ...(choose && { routingKey: choose }) });
     }
     case "bullmq": {
-      const queue = new Queue("mail", { connection: { host: "127.0.0.1", port } });
+      const queue = new Queue("mail", {
+        // 1 to 20 s otherwise.
+        connection: { host: "127.0.0.1", port, retryStrategy: () => 100 },
+      });
       queue.on("error", () => undefined);
-      return bullmq({ queue });
+      return bullmq({ queue, ...(choose && { jobOptions: choose }) });
     }
     case "kafka": {
       const client = new Kafka({ brokers: [`127.0.0.1:${port}`], logLevel: logLevel.NOTHING });
       const producer = client.producer();
       await producer.connect();
-      return kafka({ producer, topic: "mail" });
+      return kafka({ producer, topic: choose ?? "mail" });
     }
     default:
       throw new Error(`Unknown broker '${broker}'.`);

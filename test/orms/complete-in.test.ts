@@ -63,6 +63,10 @@ describe.each(libraries)("a job that completes in a transaction of $name", (each
   });
 
   const sum = async () => (await db.query<{ n: number }>("select n from counter"))[0]!.n;
+  /** Jobs that were added by jobs. */
+  const followUps = async () =>
+    (await db.jobs()).filter(({ task_identifier }) => task_identifier === "follow-up").map(({ payload }) => payload);
+  const later = { runAt: new Date(Date.now() + 86_400_000) };
   const add = (jobs: number) =>
     db.query("select graphile_worker.add_job('work', max_attempts => 1000) from generate_series(1, $1::integer)", [
       jobs,
@@ -92,6 +96,38 @@ describe.each(libraries)("a job that completes in a transaction of $name", (each
     library = undefined;
   });
 
+  test("commits its rows and its follow-up job with the completion, or none of them", async () => {
+    library = await each.open(db.url);
+    await add(1);
+    const afterRollback: unknown[] = [];
+    const worker = await startWorker(
+      db,
+      {
+        work: async (_payload, helpers) => {
+          const { attempts } = helpers.job;
+          if (attempts === 2) afterRollback.push(await sum(), await followUps());
+          await library!.transaction(async (tx) => {
+            await executorFor(tx, "public").run(addOne, { attempt: attempts });
+            await helpers.withTransaction(tx).addJob("follow-up", { of: attempts }, later);
+            await helpers.completeIn(tx);
+            if (attempts === 1) throw new Error("after all");
+          });
+        },
+      },
+      { taskOptions: { work: { backoff: { type: "fixed", delay: 5 } } } },
+    );
+    await worker.completed(2);
+    await worker.runner.stop();
+    expect(worker.of("job:complete").map(({ outcome }) => outcome)).toEqual(["failed", "succeeded"]);
+    expect(afterRollback).toEqual([0, []]);
+    expect(await sum()).toBe(1);
+    expect(await db.jobs()).toMatchObject([{ task_identifier: "follow-up", payload: { of: 2 } }]);
+    await db.query("delete from graphile_worker._private_jobs");
+    await db.query("update counter set n = 0");
+    await library.close();
+    library = undefined;
+  });
+
   test(`adds exactly one for each of ${count} jobs, although connections break at any statement and answers to commits are lost`, async () => {
     const roll = dice(seed);
     const proxy = await startProxy(db.url);
@@ -105,6 +141,7 @@ describe.each(libraries)("a job that completes in a transaction of $name", (each
         work: async (_payload, helpers) => {
           const done = library!.transaction(async (tx) => {
             await executorFor(tx, "public").run(addOne, { attempt: helpers.job.attempts });
+            await helpers.withTransaction(tx).addJob("follow-up", { of: helpers.job.id }, later);
             await helpers.completeIn(tx);
           });
           try {
@@ -142,12 +179,15 @@ describe.each(libraries)("a job that completes in a transaction of $name", (each
       }
     };
     const trouble = Promise.all([swallow(), terminate()]);
-    await until(async () => (await db.jobs()).length === 0, { withinMs: 60_000 });
+    const isLeft = async () => (await db.jobs()).some(({ task_identifier }) => task_identifier === "work");
+    await until(async () => !(await isLeft()), { withinMs: 60_000 });
     isOver = true;
     await trouble;
     await worker.completed(count);
     await worker.runner.stop();
     expect(await sum()).toBe(count);
+    expect(new Set((await followUps()).map((payload) => (payload as { of: string }).of)).size).toBe(count);
+    expect(await db.jobs()).toHaveLength(count);
     expect(worker.of("job:complete").filter(({ outcome }) => outcome === "succeeded")).toHaveLength(count);
     expect(swallowed + terminated).toBeGreaterThan(0);
   }, 90_000);

@@ -12,12 +12,15 @@ interface PrismaClient {
 
 type Generated = { PrismaClient: new (options: { adapter: PrismaPg }) => PrismaClient };
 
+/** Once in a process: it takes seconds. */
+let generated: Promise<Generated> | undefined;
+
 const home = fileURLToPath(new URL("..", import.meta.url));
 
 export const prisma: Library = {
   name: "Prisma",
   open: async (url) => {
-    const { PrismaClient } = await generateClient();
+    const { PrismaClient } = await (generated ??= generateClient());
     const client = new PrismaClient({ adapter: new PrismaPg({ connectionString: url, max: 1 }) });
     return { transaction: (work) => client.$transaction(work), outside: client, close: () => client.$disconnect() };
   },
