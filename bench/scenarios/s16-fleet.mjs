@@ -32,8 +32,8 @@ export const s16 = {
   lacks: { "bullmq-redis": "Redis keeps no count of statements per database" },
   cases: ({ quick, scale }) =>
     [1, 10, 40].flatMap((processes) =>
-      ["directly", "PgBouncer"].map((way) => ({
-        title: `${processes} process${processes === 1 ? "" : "es"}, ${way}`,
+      ["directly", "through PgBouncer"].map((way) => ({
+        title: `${processes} process${processes === 1 ? "" : "es"} ${way}`,
         processes,
         way,
         seconds: quick ? 10 : 30,
@@ -42,7 +42,7 @@ export const s16 = {
       })),
     ),
   async measure(context, { processes, way, seconds, adds, jobs }) {
-    const reach = way === "PgBouncer" ? withPgBouncer : (place, use) => use(place);
+    const reach = way === "through PgBouncer" ? withPgBouncer : (place, use) => use(place);
     const idle = await withPlace(context, [], (direct) =>
       reach(direct, (place) => measureIdle(fleetOn(context, direct, place), place, { processes, seconds, adds })),
     );

@@ -14,6 +14,9 @@ import { recovery } from "./kit.ts";
 
 const jobs = times(2_500);
 
+/** `HATHI_ONCE_LIBRARY="Kysely"` for the transactions of one of `test/orms/libraries` instead of those of pg. */
+const orm = process.env.HATHI_ONCE_LIBRARY;
+
 /** A process that is frozen keeps its transactions, and their connections: others need some as well. */
 const manyConnections: typeof configuration = (target, port) =>
   configuration(target, port).replace("default_pool_size = 4", "default_pool_size = 40");
@@ -31,14 +34,19 @@ test.for(ways)(
     const seed = Number(process.env.HATHI_SEED ?? Date.now() % 1_000_000);
     const roll = dice(seed);
     const db = await freshDatabase();
+    // Its client is made here, once.
+    if (orm === "Prisma") {
+      const { prisma } = await import("../orms/libraries/prisma.ts");
+      await (await prisma.open(db.url)).close();
+    }
     const proxy = await startProxy(way === "directly" ? db.url : await startPgBouncer(db.url, manyConnections));
     await db.query("create table counters (id integer primary key, n integer not null)");
     await db.query("insert into counters select id, 0 from generate_series(0, 4999) as id");
     await db.query(
       `select count(*) from graphile_worker.add_jobs(array(
-       select ((case when nth % 2 = 0 then 'own' else 'lent' end), '{}', null, null, 1000, null, 0, null)::graphile_worker.job_spec
+       select ((case when nth % 2 = 0 or $2 then 'own' else 'lent' end), '{}', null, null, 1000, null, 0, null)::graphile_worker.job_spec
        from generate_series(1, $1::integer) as nth))`,
-      [count],
+      [count, orm !== undefined],
     );
     const url = `${proxy.url}?application_name=once`;
     const backoff = { type: "fixed", delay: 20 };
@@ -46,6 +54,7 @@ test.for(ways)(
       const options = {
         connectionString: url,
         url,
+        orm,
         ...(way !== "directly" && { listenConnectionString: db.url, noPreparedStatements: true }),
         library: builtLibrary(),
         concurrency: 10,
@@ -53,9 +62,18 @@ test.for(ways)(
         pollInterval: 200,
         history: "outcomes",
         recovery,
-        taskOptions: { own: { backoff }, lent: { backoff, transactional: true } },
+        taskOptions: {
+          own: { backoff, ...(orm && { timeout: "5s", transactionTimeout: "8s" }) },
+          lent: { backoff, transactional: true },
+        },
       };
-      const child = startProcess(fileURLToPath(new URL("once-worker.mjs", import.meta.url)), [JSON.stringify(options)]);
+      const child = startProcess(
+        fileURLToPath(new URL("once-worker.mjs", import.meta.url)),
+        [JSON.stringify(options)],
+        {
+          HATHI_PRISMA_IS_GENERATED: "1",
+        },
+      );
       await child.says(/^ready$/m);
       return child;
     };

@@ -1,8 +1,9 @@
 // A worker whose jobs each add one to a row, in the transaction that completes them. Its argument holds the options of `run`, the library to
-// load, and the URL for the jobs' own connections.
+// load, the URL for the jobs' own connections, and which library's transactions to use; those of pg, if that is left out.
+import { fileURLToPath } from "node:url";
 import pg from "pg";
 
-const { library, url, ...options } = JSON.parse(process.argv[2]);
+const { library, url, orm, ...options } = JSON.parse(process.argv[2]);
 const { run, Logger } = await import(library);
 
 const pool = new pg.Pool({ connectionString: url, max: 12, connectionTimeoutMillis: 5_000 });
@@ -15,7 +16,7 @@ const addOne = async (client, { job }, addJob) => {
   if (Number(job.id) % 10 === 0) await addJob("follow-up", { of: job.id });
 };
 
-const own = async (_payload, helpers) => {
+const ownWithPg = async (_payload, helpers) => {
   const client = await pool.connect();
   let failure;
   try {
@@ -30,6 +31,14 @@ const own = async (_payload, helpers) => {
     client.release(failure ?? false);
   }
 };
+const ownWithLibrary = async () => {
+  // What libraries throw into the open when a connection breaks; an application would have to live with it.
+  for (const event of ["uncaughtException", "unhandledRejection"]) process.on(event, () => undefined);
+  const { runnerImport } = await import("vite");
+  const { module } = await runnerImport(fileURLToPath(new URL("../orms/once-own.ts", import.meta.url)));
+  return module.ownWith(orm, url);
+};
+const own = orm ? await ownWithLibrary() : ownWithPg;
 const lent = (_payload, helpers) => addOne(helpers.tx, helpers, helpers.addJob);
 
 const runner = await run({
@@ -52,3 +61,4 @@ await runner.promise;
 console.log(`\n${JSON.stringify({ completed, lost })}`);
 process.stdin.destroy();
 await pool.end();
+if (orm) process.exit(0); // pools of theirs keep it alive

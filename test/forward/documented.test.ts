@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { blocksOf, readPage } from "../docs/pages.ts";
 import { builtLibrary } from "../support/built-library.ts";
 import { freshDatabase } from "../support/database.ts";
-import { startProcess } from "../support/process.ts";
+import { startProcess, type TestProcess } from "../support/process.ts";
 import { until } from "../support/wait.ts";
 import { isInstalled, startNats, startRedis } from "./servers.ts";
 
@@ -20,7 +20,7 @@ const programs = blocksOf(readPage("docs/forwarding.md")).flatMap(({ language, t
 const programWith = (word: string): string => programs.find((text) => text.includes(word))!;
 
 /** Runs a program of the page beside the brokers' clients, with the built library. */
-function start(text: string, databaseUrl: string, port: number): void {
+function start(text: string, databaseUrl: string, port: number): TestProcess {
   const folder = mkdtempSync(fileURLToPath(new URL(".documented-", import.meta.url)));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const library = builtLibrary();
@@ -32,7 +32,7 @@ function start(text: string, databaseUrl: string, port: number): void {
       .replaceAll('"hathi"', JSON.stringify(library))
       .replaceAll(/4222|6379/g, String(port)),
   );
-  startProcess(file, [], { DATABASE_URL: databaseUrl });
+  return startProcess(file, [], { DATABASE_URL: databaseUrl });
 }
 
 test.skipIf(!isInstalled("nats-server"))("jobs go to NATS and their deliveries come back", async () => {
@@ -58,13 +58,23 @@ test.skipIf(!isInstalled("nats-server"))("jobs go to NATS and their deliveries c
   ]);
 });
 
+test.skipIf(!isInstalled("redis-server"))(
+  "a question goes to BullMQ, and its answer to the one who waits",
+  async () => {
+    const db = await freshDatabase();
+    const server = await startRedis();
+    const program = start(programWith("utils.waitForJob"), db.url, server.port);
+    await program.says(/\{ price: 42 \}/);
+  },
+);
+
 test.skipIf(!isInstalled("redis-server"))("deliveries of BullMQ come back", async () => {
   const db = await freshDatabase();
   const server = await startRedis();
   const queue = new Queue("mail", { connection: { host: "127.0.0.1", port: server.port } });
   onTestFinished(() => queue.close());
   await queue.add("mail/welcome", { to: "Ada" }, { jobId: "hathi-graphile_worker-1" });
-  start(programWith("new Worker("), db.url, server.port);
+  start(programWith('new Worker(\n  "mail"'), db.url, server.port);
   const [job] = await until(async () => ((await db.jobs()).length > 0 ? db.jobs() : undefined));
   expect(job).toMatchObject({
     task_identifier: "delivered",

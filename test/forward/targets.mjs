@@ -44,6 +44,13 @@ export async function connectTarget({ nats, rabbitmq, bullmq, kafka }, broker, p
       await producer.connect();
       return kafka({ producer, topic: choose ?? "mail" });
     }
+    case "platformatic": {
+      // Not above: it does not load on Node 20.
+      const { Producer, stringSerializers } = await import("@platformatic/kafka");
+      const bootstrapBrokers = [`127.0.0.1:${port}`];
+      const producer = new Producer({ clientId: "hathi", bootstrapBrokers, serializers: stringSerializers });
+      return kafka({ producer, topic: "mail" });
+    }
     default:
       throw new Error(`Unknown broker '${broker}'.`);
   }

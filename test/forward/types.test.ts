@@ -1,4 +1,5 @@
 import type { JetStreamClient } from "@nats-io/jetstream";
+import type { Producer as PlatformaticProducer } from "@platformatic/kafka";
 import type { ConfirmChannel } from "amqplib";
 import type { Queue } from "bullmq";
 import type { Producer } from "kafkajs";
@@ -11,4 +12,5 @@ test("the clients of the brokers fit by their own types", () => {
   expectTypeOf<Queue>().toExtend<BullQueue>();
   expectTypeOf<Queue<{ to: string }>>().toExtend<BullQueue>();
   expectTypeOf<Producer>().toExtend<KafkaProducer>();
+  expectTypeOf<PlatformaticProducer<string, string, string, string>>().toExtend<KafkaProducer>();
 });

@@ -16,16 +16,17 @@ export interface TestProcess {
   readonly ended: Promise<number | NodeJS.Signals>;
 }
 
-/** Starts a script of this folder. */
+/** Starts a script of this folder; with another Node, if one is given. */
 export function startProcess(
   script: string,
   args: readonly string[] = [],
   env: Readonly<Record<string, string | undefined>> = {},
+  node = process.execPath,
 ): TestProcess {
   const file = fileURLToPath(new URL(script, import.meta.url));
   // Vitest's own variables would make libraries in the child believe that they are under test.
   const { VITEST: _vitest, NODE_ENV: _nodeEnv, ...inherited } = process.env;
-  const child = spawn(process.execPath, [file, ...args], { env: { ...inherited, ...env } });
+  const child = spawn(node, [file, ...args], { env: { ...inherited, ...env } });
   let output = "";
   child.stdout.on("data", (chunk) => (output += chunk));
   child.stderr.on("data", (chunk) => (output += chunk));

@@ -3,6 +3,7 @@ import type { Database } from "../../db/database.ts";
 import { isInDoubt } from "../../db/sqlstate.ts";
 import { ConfigError } from "../../errors.ts";
 import type { AddAnyJobFunction, AddAnyJobsFunction } from "../../job.ts";
+import { UnrecoverableError } from "../../job-errors.ts";
 import type { TaskHelpers } from "../../task.ts";
 import type { Completions, Inside } from "./completions.ts";
 import type { JobRun } from "./job-run.ts";
@@ -43,6 +44,7 @@ export async function runInTransaction(
     Object.assign(helpers, addersIn(inside), { tx: client });
     outcome = await runTask(run, helpers);
     if (outcome.kind !== "succeeded" || run.isAbandoned) throw new Undone();
+    if (isOver(client)) throw new UnrecoverableError(endedItself(job.task_identifier));
     await completions.complete(run, inside, outcome.result ?? null);
   };
   try {
@@ -57,6 +59,18 @@ export async function runInTransaction(
     if (outcome && isInDoubt(error) && run.completion?.transaction !== undefined) return outcome;
     return failed(job, error);
   }
+}
+
+/** The task has committed or rolled back by itself, so the completion would commit alone. */
+function isOver(client: PoolClient): boolean {
+  return (client as { getTransactionStatus?: () => string | null }).getTransactionStatus?.() === "I";
+}
+
+function endedItself(task: string): string {
+  return (
+    `Task '${task}' has ended its transaction, 'helpers.tx', itself. The worker commits it when the task returns, and rolls it back when the task throws. ` +
+    "What the task has committed stays, so it is not tried again."
+  );
 }
 
 /** What the items of a batch did is rolled back with the others, so all of them are left to do. */

@@ -20,7 +20,8 @@ const home = fileURLToPath(new URL("..", import.meta.url));
 export const prisma: Library = {
   name: "Prisma",
   open: async (url) => {
-    const { PrismaClient } = await (generated ??= generateClient());
+    generated ??= generateClient();
+    const { PrismaClient } = await generated;
     const client = new PrismaClient({ adapter: new PrismaPg({ connectionString: url, max: 1 }) });
     return { transaction: (work) => client.$transaction(work), outside: client, close: () => client.$disconnect() };
   },
@@ -29,6 +30,8 @@ export const prisma: Library = {
 /** Prisma's client is generated code, made here so that nothing generated is kept in the repository. */
 async function generateClient(): Promise<Generated> {
   const cli = fileURLToPath(new URL("../node_modules/prisma/build/index.js", import.meta.url));
+  // Processes that start at the same time would write the same files.
+  if (process.env.HATHI_PRISMA_IS_GENERATED) return importClient();
   await promisify(execFile)(process.execPath, [cli, "generate", "--schema", "prisma/schema.prisma"], {
     cwd: home,
     // Generating needs no schema engine, but would download one; any program that exists keeps it from doing so.
@@ -39,5 +42,9 @@ async function generateClient(): Promise<Generated> {
       PRISMA_HIDE_UPDATE_MESSAGE: "1",
     },
   });
+  return importClient();
+}
+
+function importClient(): Promise<Generated> {
   return import(new URL("../.generated/prisma/client.ts", import.meta.url).href);
 }

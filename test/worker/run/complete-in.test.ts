@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import type { PoolClient } from "pg";
+import pg, { type PoolClient } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { JobLostError, SnoozeError } from "../../../src/job-errors.ts";
 import { makeWorkerUtils } from "../../../src/runner/worker-utils.ts";
@@ -297,6 +297,99 @@ describe("a task that completes its job in its own transaction", () => {
   });
 });
 
+test("a job whose commit went unanswered is done, although its key was added again meanwhile", async () => {
+  const db = await withEffects();
+  const proxy = await startProxy(db.url);
+  const key = ", job_key => 'k'";
+  let isAddedAgain = false;
+  const worker = await startWorker(db, {
+    work: async (_payload, helpers) => {
+      const client = new pg.Client({ connectionString: isAddedAgain ? db.url : proxy.url });
+      client.on("error", () => undefined);
+      await client.connect();
+      try {
+        await client.query("begin");
+        await effect(client, helpers);
+        await helpers.completeIn(client);
+        const cut = isAddedAgain ? undefined : proxy.cutAfter("commit\0");
+        await client.query("commit");
+        await cut;
+      } catch (error) {
+        isAddedAgain = true;
+        await until(async () => (await db.jobs()).length === 0, { what: "the commit went through" });
+        await add(db, key);
+        throw error;
+      } finally {
+        await client.end().catch(() => undefined);
+      }
+    },
+  });
+  const first = await add(db, key);
+  await worker.completed(2);
+  await worker.runner.stop();
+  expect(isAddedAgain).toBe(true);
+  expect(endings(worker)).toEqual(["succeeded", "succeeded"]);
+  const rows = await db.query<{ job: string }>("select job from effects order by job");
+  expect(rows).toHaveLength(2);
+  expect(rows[0]!.job).toBe(first);
+  expect(await db.jobs()).toEqual([]);
+});
+
+test("a job that was replaced by its key while it ran completes, and so does its replacement", async () => {
+  const db = await withEffects();
+  const key = ", job_key => 'k'";
+  let hasReplaced = false;
+  await add(db, key);
+  const worker = await startWorker(db, {
+    work: async (_payload, helpers) =>
+      transact(db, async (tx) => {
+        if (!hasReplaced) await add(db, key);
+        hasReplaced = true;
+        await effect(tx, helpers);
+        await helpers.completeIn(tx);
+      }),
+  });
+  await worker.completed(2);
+  await worker.runner.stop();
+  expect(endings(worker)).toEqual(["succeeded", "succeeded"]);
+  expect(await db.query("select count(distinct job)::integer as jobs from effects")).toEqual([{ jobs: 2 }]);
+  expect(await db.jobs()).toEqual([]);
+});
+
+test("jobs of a named queue that complete in their transactions keep their order, one at a time, over two workers", async () => {
+  const db = await withEffects();
+  await db.query("alter table effects add column nth bigint generated always as identity");
+  const count = 60;
+  await db.query(
+    "select graphile_worker.add_job('work', queue_name => 'q' || nth % 2) from generate_series(1, $1) as nth",
+    [count],
+  );
+  const underWay = new Map<number, string>();
+  const overlaps: string[] = [];
+  const work = async (_payload: unknown, helpers: TaskHelpers): Promise<void> => {
+    const { id, job_queue_id: queue } = helpers.job;
+    if (underWay.has(queue!)) overlaps.push(`${underWay.get(queue!)} and ${id}`);
+    underWay.set(queue!, id);
+    await transact(db, async (tx) => {
+      await effect(tx, helpers);
+      await helpers.completeIn(tx);
+      underWay.delete(queue!);
+    });
+    // Its queue is free by now, and its next job may be claimed before this one is known to have ended.
+    if (Number(id) % 3 === 0) await db.query("select pg_sleep(0.02)");
+  };
+  const options = { concurrency: 3, pollInterval: 100 };
+  const workers = [await startWorker(db, { work }, options), await startWorker(db, { work }, options)];
+  await until(async () => (await db.jobs()).length === 0, { withinMs: 60_000, what: "all jobs are done" });
+  for (const worker of workers) await worker.runner.stop();
+  expect(overlaps).toEqual([]);
+  const order = await db.query<{ job: string }>("select job::integer from effects order by job % 2, nth");
+  expect(order).toEqual(await db.query("select job::integer from effects order by job % 2, job"));
+  expect(order).toHaveLength(count);
+  expect(workers.flatMap(endings)).toEqual(Array.from({ length: count }, () => "succeeded"));
+  expect(await db.query("select from graphile_worker._private_job_queues where locked_by is not null")).toEqual([]);
+});
+
 /** What takes a job away from the attempt that runs; gives the attempts that the job has then. */
 const thieves: [string, (db: TestDatabase, id: string) => Promise<unknown>][] = [
   [
@@ -342,6 +435,36 @@ test.each(thieves)("a job that was taken by %s is lost, and the transaction cann
   expect(await effects(db)).toEqual([]);
   expect(rows[1]).toEqual(rows[0]);
   expect(endings(worker)[0]).toBe("lost");
+});
+
+test("a run that snoozed its job changes nothing any more when the same pool runs it again, as the same attempt", async () => {
+  const db = await withEffects();
+  await add(db);
+  const attempts: number[] = [];
+  const thrown: unknown[] = [];
+  let first: TaskHelpers | undefined;
+  const worker = await startWorker(db, {
+    work: async (_payload, helpers) => {
+      attempts.push(helpers.job.attempts);
+      if (!first) {
+        first = helpers;
+        throw new SnoozeError(0);
+      }
+      await transact(db, async (tx) => {
+        await effect(tx, first!);
+        await first!.completeIn(tx);
+      }).catch((error: unknown) => thrown.push(error));
+      await transact(db, async (tx) => {
+        await effect(tx, helpers);
+        await helpers.completeIn(tx);
+      });
+    },
+  });
+  await until(async () => (await db.jobs()).length === 0);
+  await worker.runner.stop();
+  expect(attempts).toEqual([1, 1]);
+  expect(thrown).toMatchObject([{ code: "JOB_LOST" }]);
+  expect(await effects(db)).toHaveLength(1);
 });
 
 test("a run whose job was put off and claimed again by the same pool is lost", async () => {
@@ -419,6 +542,46 @@ describe("a transactional task", () => {
     expect(endings(worker)).toEqual(["failed"]);
     expect(await effects(db)).toEqual([]);
     expect(await db.jobs()).toMatchObject([{ id, last_error: expect.stringContaining("no") }]);
+  });
+
+  test("leaves nothing behind if it snoozes, and is snoozed", async () => {
+    const db = await withEffects();
+    const id = await add(db);
+    const worker = await startWorker(
+      db,
+      {
+        work: async (_payload, helpers) => {
+          await effect(helpers.tx!, helpers);
+          throw new SnoozeError("1h");
+        },
+      },
+      { taskOptions },
+    );
+    await worker.nth("job:snoozed");
+    expect(await effects(db)).toEqual([]);
+    expect(await db.job(id)).toMatchObject({ attempts: 0, last_error: null, locked_by: null });
+  });
+
+  test.each(["commit", "rollback"])("fails for good if it ends its transaction itself with %s", async (end) => {
+    const db = await withEffects();
+    const id = await add(db);
+    const worker = await startWorker(
+      db,
+      {
+        work: async (_payload, helpers) => {
+          await effect(helpers.tx!, helpers);
+          await helpers.tx!.query(end);
+        },
+      },
+      { taskOptions },
+    );
+    await worker.completed(1);
+    expect(endings(worker)).toEqual(["permanentlyFailed"]);
+    expect(await db.job(id)).toMatchObject({
+      attempts: 25,
+      last_error: expect.stringContaining("has ended its transaction"),
+    });
+    expect(await effects(db)).toHaveLength(end === "commit" ? 1 : 0);
   });
 
   test("is lost if the job was taken, and changes nothing", async () => {
