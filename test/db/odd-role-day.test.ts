@@ -99,6 +99,9 @@ test.each([
       "update graphile_worker._private_jobs set locked_by = 'dead', locked_at = now() - interval '1 day', attempts = 1 where id = $1",
       [id],
     );
+    await database.query(
+      "update graphile_worker._private_job_queues set locked_by = 'dead', locked_at = now() - interval '1 day'",
+    );
     expect((await utils.sweepStaleWorkers({ recoveryDelay: 0 })).workerIds).toEqual(["dead"]);
     await until(async () => (await database.job(id)) === undefined, { what: "the recovered job is done" });
     expect((await utils.listHistory()).entries.length).toBeGreaterThan(3);
