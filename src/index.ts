@@ -104,6 +104,8 @@ export type {
   HistoryPageOptions,
   HistoryReader,
   JobHistoryEntry,
+  JobLinks,
+  LinkedJob,
   ListErrorsOptions,
 } from "./history/history-reader.ts";
 export type { ProgressOptions } from "./history/on-progress.ts";
@@ -221,6 +223,7 @@ export type { BackoffFunction, BackoffOptions, Duration, TaskRunOptions } from "
 export { type BatchTaskOptions, defineBatchTask, type ItemResult } from "./tasks/define-batch-task.ts";
 export { defineTask, type TaskOptions } from "./tasks/define-task.ts";
 export type { Upgrade } from "./tasks/fit-payload.ts";
+export { type PayloadRules, payloadRulesOf } from "./tasks/payload-rules.ts";
 export type { TaskListInput } from "./tasks/task-list-input.ts";
 export { version } from "./version.ts";
 export { JobFailedError, JobUnknownError, WaitTimeoutError } from "./wait-errors.ts";

@@ -12,6 +12,8 @@ export interface StandardSchema<Input = unknown, Output = Input> {
     readonly vendor: string;
     readonly validate: (value: unknown) => PromiseOrDirect<StandardResult<Output>>;
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+    /** Describes what it takes, where the library can (zod, arktype). */
+    readonly jsonSchema?: { readonly input: (options: { readonly target: never }) => unknown } | undefined;
   };
 }
 
@@ -51,6 +53,9 @@ export interface DefinitionParts {
   prepare(payload: unknown, spec: TaskSpec): Promise<PreparedJob>;
   /** What is wrong with a payload that waits in the database; nothing, if the task would take it. */
   check(payload: unknown): Promise<readonly PayloadIssue[]>;
+  /** The validator of its payload, or of each item of it. */
+  readonly validator?: StandardSchema | undefined;
+  readonly takesBatches?: boolean;
 }
 
 /** Shared by all copies of this library in a process: task files may load another one. */

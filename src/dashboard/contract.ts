@@ -266,8 +266,14 @@ export interface JobDetails {
   readonly why: readonly Why[];
   /** Oldest first. */
   readonly timeline: readonly TimelineEntry[];
+  /** Jobs whose task added it, through the helpers, while their history was kept; at most 20. */
+  readonly addedBy: readonly LinkedJob[];
+  /** Jobs that its task has added; at most 20. */
+  readonly added: readonly LinkedJob[];
+  /** It has added more. */
+  readonly hasAddedMore: boolean;
   readonly trace: { readonly traceId: string; readonly spanId: string } | null;
-  /** Jobs that it added, and the one that added it, as far as their traces tell; newest first. */
+  /** Other jobs of its trace; newest first. */
   readonly related: readonly RelatedJob[];
   /** What can be done with it as it is now; of that, the session may permit less. */
   readonly actions: readonly JobActionName[];
@@ -297,6 +303,15 @@ export interface TimelineEntry {
   readonly fingerprint: string | null;
   /** Where it was thrown: the frames alone. */
   readonly stack: string | null;
+}
+
+/** A job that added another one, or was added by it. */
+export interface LinkedJob {
+  readonly id: string;
+  /** Null if nothing is known of it any more. */
+  readonly task: string | null;
+  /** Where it is, or how it ended. */
+  readonly state: JobStateName | Outcome | null;
 }
 
 /** A job that was added in the same trace: by the same request, say, or the same run of a task. */
@@ -666,6 +681,42 @@ export interface NewJob {
   readonly copyOf?: string | undefined;
 }
 
+/** GET api/form?task=…: what the server knows of the payloads that a task takes. */
+export interface PayloadForm {
+  readonly task: string;
+  /** The server has the task, so that it knows whether there is a schema. */
+  readonly isKnown: boolean;
+  /** Payloads are checked by the task's validator. */
+  readonly isChecked: boolean;
+  /** What the validator takes, as JSON Schema; null if its library cannot tell, or if there is none. */
+  readonly schema: PayloadSchema | null;
+}
+
+/** The parts of JSON Schema that a form is made from. */
+export interface PayloadSchema {
+  readonly type?: unknown;
+  readonly title?: unknown;
+  readonly description?: unknown;
+  readonly properties?: unknown;
+  readonly required?: unknown;
+  readonly enum?: unknown;
+  readonly default?: unknown;
+  readonly format?: unknown;
+}
+
+/** POST api/check with `task`, `payload` and `copyOf` of a `NewJob`: what is wrong with the payload. Needs the permission to add. */
+export interface PayloadCheck {
+  readonly isChecked: boolean;
+  /** At most 20. */
+  readonly issues: readonly PayloadProblem[];
+}
+
+export interface PayloadProblem {
+  /** `items[2].id`; empty for the payload itself. */
+  readonly path: string;
+  readonly message: string;
+}
+
 /** The answer to an action. */
 export interface ActionResult {
   /** Its entry in the audit. */
@@ -755,4 +806,5 @@ export interface Answers extends StreamEvents {
   readonly session: Session;
   readonly count: CountAnswer;
   readonly find: FindAnswer;
+  readonly form: PayloadForm;
 }

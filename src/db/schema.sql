@@ -135,6 +135,17 @@ create table graphile_worker._hathi_job_crashes (
 );
 alter table graphile_worker._hathi_job_crashes enable row level security;
 
+create table graphile_worker._hathi_job_links (
+  expires_on date not null,
+  first_parent bigint not null,
+  last_parent bigint not null,
+  parent_ids bigint[] not null,
+  first_child bigint not null,
+  last_child bigint not null,
+  child_ids bigint[] not null
+) partition by RANGE (expires_on);
+alter table graphile_worker._hathi_job_links enable row level security;
+
 create table graphile_worker._hathi_job_overruns (
   job_id bigint not null,
   worker_id text not null,
@@ -413,6 +424,10 @@ CREATE INDEX _hathi_history_batches_by_time ON ONLY graphile_worker._hathi_histo
 CREATE INDEX _hathi_job_cancellations_by_time_idx ON graphile_worker._hathi_job_cancellations USING btree (cancelled_at);
 
 CREATE INDEX _hathi_job_cancellations_open_idx ON graphile_worker._hathi_job_cancellations USING btree (job_id) WHERE (outcome IS NULL);
+
+CREATE INDEX _hathi_job_links_by_child ON ONLY graphile_worker._hathi_job_links USING btree (((first_child >> 12)), first_child, last_child);
+
+CREATE INDEX _hathi_job_links_by_parent ON ONLY graphile_worker._hathi_job_links USING btree (((first_parent >> 12)), first_parent, last_parent);
 
 CREATE INDEX _hathi_jobs_by_queue ON graphile_worker._private_jobs USING btree (task_id, job_queue_id, priority, run_at, id) WHERE (is_available AND (job_queue_id IS NOT NULL));
 
@@ -2651,6 +2666,46 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_find_links(id bigint, size integer)
+ RETURNS TABLE(is_child boolean, job_id bigint)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_indexscan TO 'on'
+ SET enable_indexonlyscan TO 'on'
+ SET enable_tidscan TO 'on'
+ SET enable_nestloop TO 'on'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $hathi$
+#variable_conflict use_column
+declare
+  wanted constant bigint := id;
+begin
+  -- Not sorted before it is cut off: a job may have added a million others.
+  return query
+  select distinct false, found.parent
+  from (
+    select link.parent
+    from graphile_worker._hathi_job_links as entry
+    cross join unnest(entry.parent_ids, entry.child_ids) as link (parent, child)
+    where entry.first_child >> 12 = wanted >> 12 and entry.first_child <= wanted and entry.last_child >= wanted and link.child = wanted
+    limit size
+  ) as found
+  union all
+  select distinct true, found.child
+  from (
+    select link.child
+    from graphile_worker._hathi_job_links as entry
+    cross join unnest(entry.parent_ids, entry.child_ids) as link (parent, child)
+    where entry.first_parent >> 12 = wanted >> 12 and entry.first_parent <= wanted and entry.last_parent >= wanted and link.parent = wanted
+    limit size
+  ) as found
+  order by 1, 2;
+end;
+$hathi$;
+
 create function graphile_worker._hathi_find_turns(task_id integer, path text[], limit_ids integer[], level smallint, wanted integer, most integer, from_key text, from_used integer, forbidden text[], accepted text[], instant timestamp with time zone, moment timestamp with time zone, horizon timestamp with time zone, OUT rows tid[], OUT keys text[], OUT useds integer[], OUT release_at timestamp with time zone, OUT is_unfinished boolean, OUT last_key text, OUT is_contended boolean)
  RETURNS record
  LANGUAGE plpgsql
@@ -3302,6 +3357,23 @@ begin
   exception when others then
     return null;
   end;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_link_jobs(parent_ids bigint[], child_ids bigint[], kept_days integer[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+begin
+  if not has_table_privilege((select typrelid from pg_type where oid = pg_typeof(null::graphile_worker._hathi_job_links)), 'insert') then
+    return;
+  end if;
+  insert into graphile_worker._hathi_job_links (expires_on, first_parent, last_parent, parent_ids, first_child, last_child, child_ids)
+  select (now() at time zone 'utc')::date + 1 + link.days, min(link.parent), max(link.parent), array_agg(link.parent order by link.child, link.parent),
+    min(link.child), max(link.child), array_agg(link.child order by link.child, link.parent)
+  from unnest(parent_ids, child_ids, kept_days) as link (parent, child, days)
+  group by link.days, link.parent >> 12, link.child >> 12;
 end;
 $hathi$;
 
@@ -4994,6 +5066,7 @@ AS $hathi$
 declare
   batches constant oid := (select typrelid from pg_type where oid = pg_typeof(null::graphile_worker._hathi_history_batches));
   attempts constant oid := (select typrelid from pg_type where oid = pg_typeof(null::graphile_worker._hathi_history_attempts));
+  links constant oid := (select typrelid from pg_type where oid = pg_typeof(null::graphile_worker._hathi_job_links));
   home constant text := (select relnamespace::regnamespace::text from pg_class where oid = batches);
   stem text;
   part text;
@@ -5004,7 +5077,7 @@ begin
   if not pg_try_advisory_xact_lock(19, batches::integer) then
     return false;
   end if;
-  foreach parent in array array[batches, attempts] loop
+  foreach parent in array array[batches, attempts, links] loop
     stem := (select relname from pg_class where oid = parent);
     for day in
       select distinct today + 1 + kept + ahead from unnest(days) as kept, generate_series(0, 2) as ahead where kept between 0 and 36500
@@ -5036,7 +5109,7 @@ begin
   select class.oid into expired
   from pg_inherits
   join pg_class as class on class.oid = inhrelid
-  where inhparent in (batches, attempts) and class.relname ~ '_[0-9]{8}$' and to_date(right(class.relname, 8), 'YYYYMMDD') <= today
+  where inhparent in (batches, attempts, links) and class.relname ~ '_[0-9]{8}$' and to_date(right(class.relname, 8), 'YYYYMMDD') <= today
   order by right(class.relname, 8)
   limit 1;
   if expired is null then
@@ -5243,6 +5316,8 @@ AS $hathi$
   select expires_on from graphile_worker._hathi_history_batches_rest where stem = '_hathi_history_batches'
   union
   select expires_on from graphile_worker._hathi_history_attempts_rest where stem = '_hathi_history_attempts'
+  union
+  select expires_on from graphile_worker._hathi_job_links_rest where stem = '_hathi_job_links'
 $hathi$;
 
 create function graphile_worker._hathi_vacuum_holders()

@@ -1,4 +1,5 @@
 import type { Database } from "../db/database.ts";
+import { undefinedFunction } from "../db/sqlstate.ts";
 import {
   type ErrorGroupRow,
   type FoundHistoryRow,
@@ -8,7 +9,8 @@ import {
   listErrorGroups,
   listHistory,
 } from "../db/statements/history.ts";
-import { JobSpecError } from "../errors.ts";
+import { findLinks, type LinkedJobRow } from "../db/statements/links.ts";
+import { codeOf, JobSpecError } from "../errors.ts";
 import { checkInteger, checkJobId, type JobId } from "../job-checks.ts";
 import { suggestion } from "../util/nearest.ts";
 
@@ -74,12 +76,26 @@ export interface ListErrorsOptions {
   readonly limit?: number | undefined;
 }
 
+/** A job that added another one, or was added by it. Null stands for what is no longer known. */
+export interface LinkedJob extends Omit<LinkedJobRow, "is_child"> {}
+
+export interface JobLinks {
+  /** Jobs whose task added this one. There may be several if it has a key: each later one changed it. */
+  readonly added_by: readonly LinkedJob[];
+  /** Jobs that this one's task has added, in all of its attempts. */
+  readonly added: readonly LinkedJob[];
+  /** It has added more than these. */
+  readonly has_more: boolean;
+}
+
 /** Reads what was kept of jobs. */
 export interface HistoryReader {
   /** One page of how attempts ended, newest first. */
   listHistory(filter?: HistoryFilter, page?: HistoryPageOptions): Promise<HistoryPage>;
   /** Every attempt of a job that is kept, oldest first. */
   getJobHistory(id: JobId): Promise<JobHistoryEntry[]>;
+  /** What added a job and what it has added, through the helpers of tasks whose history is kept; up to `limit` of each (20, if left out). */
+  getJobLinks(id: JobId, options?: { readonly limit?: number | undefined }): Promise<JobLinks>;
   /** Failures in groups, the latest first. */
   listErrors(options?: ListErrorsOptions): Promise<ErrorGroup[]>;
 }
@@ -98,6 +114,18 @@ export function makeHistoryReader(database: Pick<Database, "run">): HistoryReade
     async getJobHistory(id) {
       const rows = await database.run(findHistory, { ids: [checkJobId(id)] });
       return rows.map(toEntry);
+    },
+    async getJobLinks(id, { limit = 20 } = {}) {
+      const size = checkInteger("limit", limit, 1, 1000);
+      // A schema that was not brought up to date has none.
+      const rows = await database.run(findLinks, { id: checkJobId(id), limit: size + 1 }).catch((error: unknown) => {
+        if (codeOf(error) === undefinedFunction) return [];
+        throw error;
+      });
+      const side = (isChild: boolean): LinkedJob[] =>
+        rows.filter(({ is_child }) => is_child === isChild).map(({ is_child: _side, ...job }) => job);
+      const added = side(true);
+      return { added_by: side(false).slice(0, size), added: added.slice(0, size), has_more: added.length > size };
     },
     async listErrors({ task, fingerprint, since, limit = 50, lookAt, steps } = {}) {
       if (steps !== undefined && !since) throw new JobSpecError("'steps' needs 'since'.");

@@ -7,6 +7,7 @@ import type { Database } from "../db/database.ts";
 import { OutageLog } from "../db/outage-log.ts";
 import { type EventHandlers, observeEvents } from "../emit.ts";
 import { ConfigError } from "../errors.ts";
+import { LinkRecorder } from "../history/link-recorder.ts";
 import { ProgressRecorder } from "../history/progress-recorder.ts";
 import { HistoryTender } from "../history/tender.ts";
 import type { Meter } from "../hooks/meter.ts";
@@ -23,6 +24,7 @@ import { eventHooks } from "./hooks/event-hooks.ts";
 import { poolHooks } from "./hooks/plugin-hooks.ts";
 import { poolInterceptors } from "./hooks/pool-interceptors.ts";
 import { daysKept, makeKeepRules } from "./keep-rules.ts";
+import { linkAdders } from "./linked-adders.ts";
 import { findListenOn } from "./listen-on.ts";
 import { logEvents } from "./log-events.ts";
 import { makeRecovery } from "./make-recovery.ts";
@@ -76,15 +78,23 @@ export function startPool(options: StartPoolOptions): Pool {
     logEvents({ logger, taskNames: () => Object.keys(tasks), logPayloads: settings.logPayloads }),
     ...(settings.metrics ? [attachMeter(settings.metrics, options, () => pool)] : []),
   ]);
-  const addersIn: AddersIn = (inside) => makeAdders(inside, compiled);
   const taskOptions = makeTaskOptions(settings.taskOptions);
   const keepRules = makeKeepRules(settings, tasks, taskOptions);
+  const links = new LinkRecorder({ database, isAlone: pgPool === undefined });
+  const linked = linkAdders({
+    adders: { addJob, addJobs },
+    addersIn: (inside) => makeAdders(inside, compiled),
+    keepRules,
+    recorder: links,
+  });
+  const addersIn: AddersIn = (inside, run) => linked.within(inside, run);
   const progress = new ProgressRecorder({ database, emit, logger, poolId: workerId });
   warnOfFewConnections(options, taskOptions);
   const limitDeclaration = (): CollectedLimits => collectLimits(tasks, taskOptions, settings.limits);
   limitDeclaration(); // what cannot work is an error now
   // On a client that is not ours alone, indexes are left to others.
   const limitTender = pgPool && new LimitTender({ database, logger });
+  const interceptors = poolInterceptors(lifecycle, workerId, withPgClient);
   lifecycle.observe("workerInit", { schema: settings.schema, concurrency: options.concurrency, withPgClient });
   const pool: Pool = new Pool({
     database,
@@ -101,8 +111,7 @@ export function startPool(options: StartPoolOptions): Pool {
       requireOpenTransaction,
       database,
       logger,
-      addJob,
-      addJobs,
+      addersOf: (run) => linked.of(run),
       reportProgress: (run, report) => progress.report(run, report),
       taskIdentifiers: () => Object.keys(tasks),
     }),
@@ -113,7 +122,13 @@ export function startPool(options: StartPoolOptions): Pool {
     keepRules,
     limitDeclaration,
     onLimited: () => limitTender?.start(),
-    interceptors: poolInterceptors(lifecycle, workerId, withPgClient),
+    interceptors: {
+      ...interceptors,
+      async beforeEnd(reason, error) {
+        await links.stop();
+        await interceptors.beforeEnd?.(reason, error);
+      },
+    },
     forbiddenFlags: resolveFlags(options.forbiddenFlags),
     mayHoldAhead: typeof options.forbiddenFlags !== "function",
     listenOn: isOnce ? undefined : findListenOn(settings, pgPool, options.ownsPool),

@@ -63,6 +63,8 @@ export function defineBatchTask(
   const shape: PayloadShape = { schema, upgrades };
   return makeDefinition({
     options,
+    validator: schema,
+    takesBatches: true,
     fitNew: async (payload) => fitBatch(payload, (item) => fitSchema(schema, item)),
     check: async (payload) => (await fitBatch(payload, (item) => fitPayload(shape, item))).issues ?? [],
     async task(payload, helpers) {

@@ -66,6 +66,8 @@ export function defineTask(
   const shape = { schema, upgrades };
   return makeDefinition({
     options,
+    validator: schema,
+    takesBatches: false,
     fitNew: (payload) => fitSchema(schema, payload),
     check: async (payload) => (await fitPayload(shape, payload)).issues ?? [],
     async task(payload, helpers) {

@@ -2,7 +2,13 @@ import { ConfigError, JobSpecError, PayloadError, toError } from "../errors.ts";
 import type { GuardOptions } from "../guards.ts";
 import type { TaskSpec } from "../job.ts";
 import type { Task } from "../task.ts";
-import { $$definition, type DefinitionParts, type PreparedJob, type TaskDefinition } from "../task-definition.ts";
+import {
+  $$definition,
+  type DefinitionParts,
+  type PreparedJob,
+  type StandardSchema,
+  type TaskDefinition,
+} from "../task-definition.ts";
 import { readTaskOptions, type TaskRunOptions, type TaskRunSettings, taskOptionNames } from "../task-options.ts";
 import { suggestion } from "../util/nearest.ts";
 import type { Fit } from "./fit-payload.ts";
@@ -26,11 +32,13 @@ interface DefinitionSource {
   /** Fits the payload of a job that is to be added. */
   readonly fitNew: (payload: unknown) => Promise<Fit>;
   readonly check: DefinitionParts["check"];
+  readonly validator: StandardSchema | undefined;
+  readonly takesBatches: boolean;
   readonly task: Task;
 }
 
 /** Makes a task that can be called, added and checked. */
-export function makeDefinition({ options, fitNew, check, task }: DefinitionSource): TaskDefinition {
+export function makeDefinition({ options, fitNew, task, ...parts }: DefinitionSource): TaskDefinition {
   const { identifier } = options;
   if (typeof identifier !== "string" || identifier === "") {
     throw new ConfigError(`'identifier' of a task must be a non-empty string, got ${JSON.stringify(identifier)}.`);
@@ -49,7 +57,7 @@ export function makeDefinition({ options, fitNew, check, task }: DefinitionSourc
     {
       identifier,
       add: ((to, payload, spec) => to.addJob(definition, payload, spec)) as TaskDefinition["add"],
-      [$$definition]: { prepare, check, options: settings },
+      [$$definition]: { ...parts, prepare, options: settings },
     },
   );
   // Stack traces and logs show it.

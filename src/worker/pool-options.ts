@@ -39,7 +39,7 @@ export interface PoolOptions {
   /** Shared with everything else in this process that works for the pool. */
   readonly outages: OutageLog;
   readonly makeHelpers: MakeHelpers;
-  /** Adds jobs inside a transaction. */
+  /** Adds jobs inside a transaction, on behalf of a job that runs. */
   readonly addersIn: AddersIn;
   readonly hooks: PoolHooks;
   /** How jobs of a task run, if anything was said about it. */

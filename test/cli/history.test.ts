@@ -2,10 +2,11 @@ import { expect, test, vi } from "vitest";
 import { freshDatabase } from "../support/database.ts";
 import { runProgram } from "../support/program.ts";
 import { makeProject } from "../support/project.ts";
+import { until } from "../support/wait.ts";
 import { startWorker } from "../worker/kit.ts";
 
 // The test starts many processes, and the machine may be busy.
-vi.setConfig({ testTimeout: 120_000 });
+vi.setConfig({ testTimeout: 240_000 });
 
 test("history, errors and show tell what became of jobs, for people and for programs", async () => {
   const db = await freshDatabase();
@@ -24,6 +25,7 @@ test("history, errors and show tell what became of jobs, for people and for prog
     {
       report: () => ({ rows: 7 }),
       plain: () => undefined,
+      parent: (_payload, { addJob }) => void addJob("plain", {}, { runAt: new Date("2035-01-01T00:00:00Z") }),
       flaky: () => {
         if (++runs < 3) throw new TypeError("not\u001b[31m yet");
       },
@@ -64,6 +66,11 @@ test("history, errors and show tell what became of jobs, for people and for prog
   expect(await hathi("show", "999")).toMatch(
     /^1: There is no job 999: it was completed \(and history is off or has expired\)/,
   );
+
+  const parent = await runner.addJob("parent", {});
+  await until(async () => (await db.query("select from graphile_worker._hathi_job_links")).length > 0);
+  const [, child = ""] = /^it added: +(\d+) plain \(scheduled\)$/m.exec(await hathi("show", parent.id))!;
+  expect(await hathi("show", child)).toMatch(new RegExp(`^added by: +${parent.id} parent \\(succeeded\\)$`, "m"));
 
   const all = await hathi("history");
   expect(

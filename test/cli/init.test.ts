@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
 import { linkPackage } from "../docs/packed.ts";
 import { freshDatabase } from "../support/database.ts";
-import { type ProgramEnd, runProgram } from "../support/program.ts";
+import { type ProgramEnd, runProgram, startProgram } from "../support/program.ts";
 import { makeProject, type Project } from "../support/project.ts";
 
 // Each test starts several processes, and the machine may be busy.
@@ -47,6 +47,17 @@ test.each([
   expect((await hathi("--once")).stdout).toContain("Hello, Ada!");
   expect(await db.jobs()).toEqual([]);
   expect((await hathi("history")).stdout).toMatch(/succeeded +hello/);
+
+  // The command that it names shows where the page is on which the jobs run.
+  expect(stdout).toContain("'npx hathi --dashboard', which prints the address of a web page");
+  const worker = startProgram(["--dashboard", "--dashboard-port", "0"], {
+    cwd: project.folder,
+    env: { DATABASE_URL: db.url },
+  });
+  const [address] = await worker.says(/http:\/\/127\.0\.0\.1:\d+\/\?token=\S+/);
+  expect((await fetch(address, { redirect: "manual" })).status).toBe(303);
+  worker.kill("SIGTERM");
+  expect(await worker.ended).toMatchObject({ code: 0 });
 
   expect(await compile(project, extension)).toBe("");
   const config = project.path(`hathi.config.${extension}`);

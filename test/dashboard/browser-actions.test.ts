@@ -120,24 +120,44 @@ test.skipIf(!hasBrowser).each(twoViews)(
     const page = await open(url, view);
     await visit(page, "jobs");
     await page.getByRole("link", { name: "Add a job" }).click();
-    await page.getByLabel("Task", { exact: true }).fill("order");
-    await page.getByLabel("Payload (JSON)", { exact: true }).fill('{ "amount": "ten" ');
-    await page.getByText("This is not JSON").waitFor();
-    await page.getByLabel("Payload (JSON)", { exact: true }).fill('{ "amount": "ten" }');
+    const task = page.getByLabel("Task", { exact: true });
+    const json = page.getByLabel("Payload (JSON)", { exact: true });
+    await task.fill("elsewhere");
+    await page.getByText("This server does not know the task or its schema").waitFor();
+    await task.fill("mail/send");
+    await page.getByText("The task has no schema").waitFor();
+    await task.fill("order");
+    const amount = page.getByLabel("amount", { exact: true });
+    await amount.fill("ten");
+    await page.getByRole("alert").getByText("expected number").waitFor();
+    expect(await amount.getAttribute("aria-invalid")).toBe("true");
+    await expectAccessible(page, "a form with a mistake");
     await press(page, "Add the job");
-    await page
-      .getByRole("alert")
-      .getByText(/amount/)
-      .waitFor();
+    await page.getByLabel("note", { exact: true }).fill("by hand");
+    await page.getByLabel("size", { exact: true }).selectOption("large");
+    await page.getByLabel("lines", { exact: true }).fill('[{ "sku": 7 }]');
+    await page.getByRole("alert").getByText("lines[0].sku").waitFor();
     expect(await database.jobs()).toEqual([]);
-    await page.getByLabel("Payload (JSON)", { exact: true }).fill('{ "amount": 10 }');
+    await page.getByLabel("lines", { exact: true }).fill('[{ "sku": "A" }]');
+    // On its way to a number it stays as it is typed.
+    await amount.fill("10.");
+    await amount.press("5");
+    expect(await amount.inputValue()).toBe("10.5");
+    await until(async () => (await page.getByRole("alert").count()) === 0);
+    await press(page, "Edit as JSON");
+    const given = { amount: 10.5, note: "by hand", size: "large", lines: [{ sku: "A" }] };
+    expect(JSON.parse(await json.inputValue())).toEqual(given);
+    await json.fill('{ "amount": "ten" ');
+    await page.getByText("This is not JSON").waitFor();
+    await json.fill('{ "amount": "ten" }');
+    await page.getByRole("alert").getByText("amount: ").waitFor();
+    await json.fill(JSON.stringify(given));
+    await until(async () => (await page.getByRole("alert").count()) === 0);
     await page.getByLabel("Key", { exact: true }).fill("order:1");
     await page.getByLabel("Run at", { exact: true }).fill("2035-01-02T03:04:05");
     await press(page, "Add the job");
     await page.locator("h1").getByText("order").waitFor();
-    expect(await database.jobs()).toMatchObject([
-      { task_identifier: "order", key: "order:1", payload: { amount: 10 } },
-    ]);
+    expect(await database.jobs()).toMatchObject([{ task_identifier: "order", key: "order:1", payload: given }]);
 
     await visit(page, "tasks/mail/send");
     await press(page, "Pause task mail/send");
@@ -184,6 +204,11 @@ test.skipIf(!hasBrowser).each(twoViews)(
     await until(async () => (await database.job(lost.id))?.locked_by === null);
 
     await visit(page, "cron");
+    await press(page, "Pause cron entry nightly");
+    await press(page, "Pause this cron entry");
+    await until(async () => (await utils.listPauses()).some(({ kind, name }) => kind === "cron" && name === "nightly"));
+    await press(page, "Resume cron entry nightly");
+    await until(async () => (await utils.listPauses()).length === 0);
     await press(page, "Run now: nightly");
     await told(page, /\w/);
     await until(async () => (await utils.listHistory({ task: "mail/send" })).entries.length > 0);

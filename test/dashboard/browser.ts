@@ -43,7 +43,8 @@ export function useBrowser(): (url: string, view?: View) => Promise<Page> {
     });
     onTestFinished(() => context.close());
     const page = await context.newPage();
-    page.setDefaultTimeout(20_000);
+    // What a busy server was slow to read, it reads fifty times as seldom.
+    page.setDefaultTimeout(90_000);
     watch(page);
     await page.goto(url);
     return page;

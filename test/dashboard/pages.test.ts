@@ -54,6 +54,8 @@ beforeAll(async () => {
       return held.promise;
     },
     broken: () => Promise.reject(new TypeError("total is undefined")),
+    order: async (_payload: unknown, { addJob }: JobHelpers) =>
+      void (await addJob("mail/send", {}, { runAt: new Date("2035-01-01T00:00:00Z") })),
   };
   runner = await run({
     connectionString: db.url,
@@ -124,9 +126,10 @@ test("the session says who looks at what, and what there is", async () => {
     schema: "graphile_worker",
     has: { metrics: true, history: true },
     tasks: [
-      { name: "mail/send", isChecked: true },
+      { name: "mail/send", isChecked: false },
       { name: "hold", isChecked: false },
       { name: "broken", isChecked: false },
+      { name: "order", isChecked: false },
     ],
   });
 });
@@ -201,6 +204,7 @@ test("a job tells why, what happened to it, its payload without secrets, and wha
   expect(behind.why[0]).toMatchObject({ kind: "queue-held", link: `jobs/${ids.held}` });
 
   const dead = await read<JobDetails>(`job?id=${ids.dead}`);
+  expect(dead.why[0]!.message).toMatch(/^Its attempts are used up \(1 of 1\), .* Last error: total is undefined\.$/);
   expect(dead.timeline.map(({ kind }) => kind)).toEqual(["added", "started", "permanentlyFailed"]);
   expect(dead.timeline[2]).toMatchObject({
     attempt: 1,
@@ -253,7 +257,7 @@ test("errors are grouped, and a group shows its stack, its attempts and the jobs
 
 test("tasks, one task, queues, workers, history and limits", async () => {
   const { tasks } = await read<TasksPage>("tasks?span=15m");
-  expect(tasks.map(({ task }) => task).sort()).toEqual(["broken", "hold", "mail/send", "nobody-has-it"]);
+  expect(tasks.map(({ task }) => task).sort()).toEqual(["broken", "hold", "mail/send", "nobody-has-it", "order"]);
   const task = await read<TaskDetails>("task?name=mail/send&span=15m");
   expect(task).toMatchObject({
     row: { task: "mail/send" },
@@ -291,7 +295,7 @@ test("tasks, one task, queues, workers, history and limits", async () => {
       queues: 1,
       pid: process.pid,
       appVersion: "4.2.0",
-      tasks: ["mail/send", "hold", "broken"],
+      tasks: ["mail/send", "hold", "broken", "order"],
       running: [{ id: ids.held, task: "hold" }],
     },
   ]);
@@ -351,4 +355,19 @@ test("a stream pings, gives the page, then what has changed, and stops asking wh
   expect(snapshot.series.at).toHaveLength(3);
   expect((await desk.get("stream?topic=nothing")).status).toBe(400);
   expect((await desk.get("stream?topic=job&id=999999")).status).toBe(404);
+});
+
+test("a job shows what added it, and what it has added", async () => {
+  const { id } = await utils.addJob("order", {});
+  await until(async () => (await utils.getJobLinks(id)).added.length > 0);
+  await until(async () => (await utils.getJob(id))?.state === "finished");
+  const parent = await read<JobDetails>(`job?id=${id}`);
+  expect(parent).toMatchObject({
+    addedBy: [],
+    added: [{ id: expect.any(String), task: "mail/send", state: "scheduled" }],
+    hasAddedMore: false,
+  });
+  const child = await read<JobDetails>(`job?id=${parent.added[0]!.id}`);
+  expect(child).toMatchObject({ addedBy: [{ id, task: "order", state: "succeeded" }], added: [] });
+  await utils.completeJobs([child.id]);
 });

@@ -47,7 +47,16 @@ export async function makeScene({
       throw new TypeError("total is undefined");
     },
     held: () => gate.promise,
-    order: defineTask({ identifier: "order", payload: z.object({ amount: z.number() }), run: () => undefined }),
+    order: defineTask({
+      identifier: "order",
+      payload: z.object({
+        amount: z.number(),
+        note: z.string().optional(),
+        size: z.enum(["small", "large"]).default("small"),
+        lines: z.array(z.object({ sku: z.string() })).optional(),
+      }),
+      run: () => undefined,
+    }),
     ...further,
   };
   const cronItems = parseCrontab("0 4 * * * mail/send ?id=nightly");

@@ -1,4 +1,4 @@
-import { describePause, type FinishedJob, type PresentJob } from "../../index.ts";
+import { describePause, type FinishedJob, type JobLinks, type LinkedJob, type PresentJob } from "../../index.ts";
 import { printable, printableLines } from "../../util/printable.ts";
 import { defineCommand } from "../command.ts";
 import { databaseFlags, jsonFlag } from "../flags.ts";
@@ -14,14 +14,18 @@ export const show = defineCommand({
   flags: { ...databaseFlags, ...jsonFlag },
   positionals: { id: { type: "string", demandOption: true, describe: "The job's id" } },
   async run(args, terminal) {
-    const job = await withUtils(args, (utils) => utils.getJob(args.id));
-    if (!job)
+    const [job, links] = await withUtils(args, async (utils) => {
+      const found = await utils.getJob(args.id);
+      return [found, found && (await utils.getJobLinks(args.id))];
+    });
+    if (!job || !links)
       throw new UsageError(
         `There is no job ${args.id}: it was completed (and history is off or has expired), cancelled, removed, or never added. To see which: hathi why ${args.id}`,
       );
-    if (args.json) terminal.printJson(job);
+    if (args.json) terminal.printJson({ ...job, links });
     else {
-      terminal.print(layOut(job.state === "finished" ? finishedLines(job) : presentLines(job), terminal));
+      const lines = job.state === "finished" ? finishedLines(job) : presentLines(job);
+      terminal.print(layOut([...lines, ...linkLines(links)], terminal));
       if (job.history.length > 0) terminal.print(`\n${formatHistory(job.history, terminal)}`);
       const stack = formatLastStack(job.history, terminal);
       if (stack !== undefined) terminal.print(`\n${stack}`);
@@ -44,6 +48,16 @@ function finishedLines(job: FinishedJob): Lines {
     ["finished", moment(job.finished_at)],
     ["result", job.result === null ? null : JSON.stringify(job.result, null, 2)],
     ["payload", job.payload === null ? null : JSON.stringify(job.payload, null, 2)],
+  ];
+}
+
+/** What added it, and what it has added. */
+function linkLines({ added_by, added, has_more }: JobLinks): Lines {
+  const say = ({ id, task_identifier: task, state, outcome }: LinkedJob): string =>
+    `${id}${task === null ? "" : ` ${task}`} (${outcome ?? state ?? "gone"})`;
+  return [
+    ["added by", added_by.map(say).join(", ")],
+    ["it added", [...added.map(say), ...(has_more ? ["…"] : [])].join(", ")],
   ];
 }
 

@@ -25,6 +25,18 @@ export function restore(edited: unknown, original: unknown, patterns: readonly s
   return replace(edited, patterns, (value, path) => (value === redactedText ? valueAt(original, path) : value));
 }
 
+/** What was put back, as text: a sentence about the payload may not contain it. */
+export function restoredTexts(edited: unknown, whole: unknown): string[] {
+  if (edited === redactedText) return leavesOf(whole);
+  if (typeof edited !== "object" || edited === null) return [];
+  return Object.entries(edited).flatMap(([key, value]) => restoredTexts(value, valueAt(whole, [key])));
+}
+
+function leavesOf(value: unknown): string[] {
+  if (typeof value === "object" && value !== null) return Object.values(value).flatMap(leavesOf);
+  return value === null || value === "" ? [] : [String(value)];
+}
+
 /** True if some value is the mark. */
 export function hasRedacted(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return value === redactedText;

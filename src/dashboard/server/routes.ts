@@ -5,6 +5,7 @@ import { answerJson } from "./answers.ts";
 import type { Caller } from "./authenticate.ts";
 import { type BulkRuns, bulk, findBulk, permissionOf, previewBulk, stopBulk } from "./bulk.ts";
 import type { Desk, Page, Question } from "./desk.ts";
+import { checkPayload, form } from "./new-payload.ts";
 import { audit } from "./pages/audit.ts";
 import { cron } from "./pages/cron.ts";
 import { error, errors } from "./pages/errors.ts";
@@ -81,8 +82,15 @@ export const routes: readonly Route[] = [
   reads("session", session),
   reads("count", count),
   reads("find", find),
+  reads("form", form),
   { method: "GET", path: "stream", needs: () => null, answer: follow },
   ...permissions.map(acts),
+  {
+    method: "POST",
+    path: "check",
+    needs: () => "add",
+    answer: async ({ desk }, { body }) => answerJson(await checkPayload(desk, body)),
+  },
   {
     method: "POST",
     path: "bulk/preview",

@@ -77,6 +77,23 @@ create index _hathi_history_attempts_by_fingerprint on graphile_worker._hathi_hi
 create table graphile_worker._hathi_history_attempts_rest partition of graphile_worker._hathi_history_attempts default;
 alter table graphile_worker._hathi_history_attempts_rest enable row level security;
 
+-- Which job's task added which jobs: one row for each write and for each pair of blocks of 4,096 ids, so that both ends are found by a range
+-- of a plain index. Elements at the same place belong together.
+create table graphile_worker._hathi_job_links (
+  expires_on date not null,
+  first_parent bigint not null,
+  last_parent bigint not null,
+  parent_ids bigint[] not null,
+  first_child bigint not null,
+  last_child bigint not null,
+  child_ids bigint[] not null
+) partition by range (expires_on);
+alter table graphile_worker._hathi_job_links enable row level security;
+create index _hathi_job_links_by_parent on graphile_worker._hathi_job_links ((first_parent >> 12), first_parent, last_parent);
+create index _hathi_job_links_by_child on graphile_worker._hathi_job_links ((first_child >> 12), first_child, last_child);
+create table graphile_worker._hathi_job_links_rest partition of graphile_worker._hathi_job_links default;
+alter table graphile_worker._hathi_job_links_rest enable row level security;
+
 -- How many failures of each group are kept, so that no one has to count them. A row for each day of expiry, so that groups expire with their failures, and
 -- for each of eight slots, so that many workers whose jobs fail alike rarely wait for each other. Settles lock the rows in the order of the key.
 create table graphile_worker._hathi_error_groups (
@@ -567,6 +584,63 @@ begin
 end;
 $hathi$;
 
+-- Keeps which jobs added which, each for so many days. A task may add jobs in a transaction of its own, under a role that has no right to this table: then
+-- nothing is kept, and its transaction goes on.
+create or replace function graphile_worker._hathi_link_jobs(parent_ids bigint[], child_ids bigint[], kept_days integer[])
+returns void language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+as $hathi$
+begin
+  if not has_table_privilege((select typrelid from pg_type where oid = pg_typeof(null::graphile_worker._hathi_job_links)), 'insert') then
+    return;
+  end if;
+  insert into graphile_worker._hathi_job_links (expires_on, first_parent, last_parent, parent_ids, first_child, last_child, child_ids)
+  select (now() at time zone 'utc')::date + 1 + link.days, min(link.parent), max(link.parent), array_agg(link.parent order by link.child, link.parent),
+    min(link.child), max(link.child), array_agg(link.child order by link.child, link.parent)
+  from unnest(parent_ids, child_ids, kept_days) as link (parent, child, days)
+  group by link.days, link.parent >> 12, link.child >> 12;
+end;
+$hathi$;
+
+-- What added a job, and what the job has added; of each as many as are asked for, in the order of their ids.
+create or replace function graphile_worker._hathi_find_links(id bigint, size integer)
+returns table (is_child boolean, job_id bigint) language plpgsql stable
+  set search_path = pg_catalog, pg_temp
+  set enable_indexscan = on
+  set enable_indexonlyscan = on
+  set enable_tidscan = on
+  set enable_nestloop = on
+  set enable_seqscan = off
+  set enable_bitmapscan = off
+  set plan_cache_mode = force_generic_plan
+as $hathi$
+#variable_conflict use_column
+declare
+  wanted constant bigint := id;
+begin
+  -- Not sorted before it is cut off: a job may have added a million others.
+  return query
+  select distinct false, found.parent
+  from (
+    select link.parent
+    from graphile_worker._hathi_job_links as entry
+    cross join unnest(entry.parent_ids, entry.child_ids) as link (parent, child)
+    where entry.first_child >> 12 = wanted >> 12 and entry.first_child <= wanted and entry.last_child >= wanted and link.child = wanted
+    limit size
+  ) as found
+  union all
+  select distinct true, found.child
+  from (
+    select link.child
+    from graphile_worker._hathi_job_links as entry
+    cross join unnest(entry.parent_ids, entry.child_ids) as link (parent, child)
+    where entry.first_parent >> 12 = wanted >> 12 and entry.first_parent <= wanted and entry.last_parent >= wanted and link.parent = wanted
+    limit size
+  ) as found
+  order by 1, 2;
+end;
+$hathi$;
+
 -- The days whose rows went to the default partition: those get no partition of their own any more.
 create or replace function graphile_worker._hathi_unplaced_days(stem text)
 returns setof date language sql stable
@@ -575,6 +649,8 @@ as $hathi$
   select expires_on from graphile_worker._hathi_history_batches_rest where stem = '_hathi_history_batches'
   union
   select expires_on from graphile_worker._hathi_history_attempts_rest where stem = '_hathi_history_attempts'
+  union
+  select expires_on from graphile_worker._hathi_job_links_rest where stem = '_hathi_job_links'
 $hathi$;
 
 -- One step: makes a partition for what is kept this many days (today and on the next two days), or drops one that has expired. True if
@@ -588,6 +664,7 @@ as $hathi$
 declare
   batches constant oid := (select typrelid from pg_type where oid = pg_typeof(null::graphile_worker._hathi_history_batches));
   attempts constant oid := (select typrelid from pg_type where oid = pg_typeof(null::graphile_worker._hathi_history_attempts));
+  links constant oid := (select typrelid from pg_type where oid = pg_typeof(null::graphile_worker._hathi_job_links));
   home constant text := (select relnamespace::regnamespace::text from pg_class where oid = batches);
   stem text;
   part text;
@@ -598,7 +675,7 @@ begin
   if not pg_try_advisory_xact_lock(19, batches::integer) then
     return false;
   end if;
-  foreach parent in array array[batches, attempts] loop
+  foreach parent in array array[batches, attempts, links] loop
     stem := (select relname from pg_class where oid = parent);
     for day in
       select distinct today + 1 + kept + ahead from unnest(days) as kept, generate_series(0, 2) as ahead where kept between 0 and 36500
@@ -630,7 +707,7 @@ begin
   select class.oid into expired
   from pg_inherits
   join pg_class as class on class.oid = inhrelid
-  where inhparent in (batches, attempts) and class.relname ~ '_[0-9]{8}$' and to_date(right(class.relname, 8), 'YYYYMMDD') <= today
+  where inhparent in (batches, attempts, links) and class.relname ~ '_[0-9]{8}$' and to_date(right(class.relname, 8), 'YYYYMMDD') <= today
   order by right(class.relname, 8)
   limit 1;
   if expired is null then

@@ -73,14 +73,16 @@ export const readHistoryHealth = statement<{ most: number }, HistoryHealthRow>({
         where part.relname::text ~ '_[0-9]{8}$' and to_date(right(part.relname::text, 8), 'YYYYMMDD') < (now() at time zone 'utc')::date
       )::int as expired,
       (select count(*) from (select from graphile_worker._hathi_history_batches_rest limit $1::bigint) as few)::float8
-        + (select count(*) from (select from graphile_worker._hathi_history_attempts_rest limit $1::bigint) as few)::float8 as unplaced
+        + (select count(*) from (select from graphile_worker._hathi_history_attempts_rest limit $1::bigint) as few)::float8
+        + (select count(*) from (select from graphile_worker._hathi_job_links_rest limit $1::bigint) as few)::float8 as unplaced
     from pg_inherits
     join pg_class as part on part.oid = inhrelid
     where inhparent in (
       select typrelid
       from pg_type
       where oid in (
-        pg_typeof(null::graphile_worker._hathi_history_batches), pg_typeof(null::graphile_worker._hathi_history_attempts)
+        pg_typeof(null::graphile_worker._hathi_history_batches), pg_typeof(null::graphile_worker._hathi_history_attempts),
+        pg_typeof(null::graphile_worker._hathi_job_links)
       )
     )`,
 });

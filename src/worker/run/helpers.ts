@@ -1,7 +1,6 @@
 import { format } from "node:util";
 import type { CallerTransaction } from "../../caller-transaction.ts";
 import type { Database } from "../../db/database.ts";
-import type { AddAnyJobFunction, AddAnyJobsFunction } from "../../job.ts";
 import type { Logger } from "../../logger.ts";
 import type { ProgressReport } from "../../progress.ts";
 import type { CompleteInOptions, TaskHelpers, WorkerDetails } from "../../task.ts";
@@ -17,8 +16,8 @@ import type { AddersIn } from "./transactional.ts";
 export interface HelperSources {
   readonly database: Database;
   readonly logger: Logger;
-  readonly addJob: AddAnyJobFunction;
-  readonly addJobs: AddAnyJobsFunction;
+  /** Adds jobs on behalf of one that runs. */
+  readonly addersOf: (run: JobRun) => ReturnType<AddersIn>;
   /** Runs statements inside a transaction of the task's own. */
   readonly executorFor: (tx: CallerTransaction) => Inside;
   /** Throws if it is certain that no transaction is open. */
@@ -51,7 +50,7 @@ const abortSignal: PropertyDescriptor & ThisType<{ readonly [$$run]: JobRun }> =
 
 /** Prepares what is the same for all jobs of a pool, so that each job pays only for its own part. */
 export function makeJobHelpers(sources: HelperSources): MakeHelpers {
-  const { database, addJob, addJobs, executorFor, addersIn, reportProgress, context = {} } = sources;
+  const { database, addersOf, executorFor, addersIn, reportProgress, context = {} } = sources;
   const lent = new Map<string, Pick<TaskHelpers, "withPgClient" | "query">>();
   const lendTo = (task: string): Pick<TaskHelpers, "withPgClient" | "query"> => {
     const withPgClient = database.lendTo(task);
@@ -80,12 +79,11 @@ export function makeJobHelpers(sources: HelperSources): MakeHelpers {
   };
   const queueNames = new QueueNames(database, sources.getQueueNameBatchDelay);
 
-  const withTransaction = (tx: CallerTransaction): ReturnType<AddersIn> => addersIn(executorFor(tx));
-
   return (run, completions) => {
     const { job } = run;
     const logger = new JobLogger(sources.logger, run.worker, job);
     const { withPgClient, query } = lent.get(job.task_identifier) ?? lendTo(job.task_identifier);
+    const { addJob, addJobs } = addersOf(run);
     const helpers = {
       [$$run]: run,
       // The task's own: whatever it does to it, the row that is settled is the one that was claimed.
@@ -94,7 +92,7 @@ export function makeJobHelpers(sources: HelperSources): MakeHelpers {
       query,
       addJob,
       addJobs,
-      withTransaction,
+      withTransaction: (tx: CallerTransaction) => addersIn(executorFor(tx), run),
       completeIn: async (tx: CallerTransaction, options?: CompleteInOptions) => {
         sources.requireOpenTransaction(tx);
         const result = options?.result === undefined ? null : resultText(job, options.result);

@@ -10,8 +10,8 @@ import type { JobRun } from "./job-run.ts";
 import { failed, type RunOutcome } from "./outcome.ts";
 import { runTask } from "./run-task.ts";
 
-/** Adds jobs inside a transaction. */
-export type AddersIn = (inside: Inside) => { addJob: AddAnyJobFunction; addJobs: AddAnyJobsFunction };
+/** Adds jobs inside a transaction, on behalf of a job that runs. */
+export type AddersIn = (inside: Inside, run: JobRun) => { addJob: AddAnyJobFunction; addJobs: AddAnyJobsFunction };
 
 export interface TransactionalOptions {
   readonly database: Database;
@@ -41,7 +41,7 @@ export async function runInTransaction(
   let outcome: RunOutcome | undefined;
   const work = async (inside: Database, client: PoolClient): Promise<void> => {
     await completions.bound(run, inside);
-    Object.assign(helpers, addersIn(inside), { tx: client });
+    Object.assign(helpers, addersIn(inside, run), { tx: client });
     outcome = await runTask(run, helpers);
     if (outcome.kind !== "succeeded" || run.isAbandoned) throw new Undone();
     if (isOver(client)) throw new UnrecoverableError(endedItself(job.task_identifier));

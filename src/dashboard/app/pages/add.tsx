@@ -1,14 +1,17 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import type { PayloadForm } from "../../contract.ts";
 import { jobAddress } from "../core/addresses.ts";
 import { act, messageOf, read } from "../core/api.ts";
 import { type Draft, draftOf, emptyDraft, newJobOf, parsePayload } from "../core/job-draft.ts";
 import { go, Link, usePlace } from "../core/router.tsx";
 import { useCan, useSession } from "../core/session.ts";
+import { usePayloadCheck, usePayloadForm } from "../core/use-payload-check.ts";
 import { Button } from "../parts/button.tsx";
 import { Field } from "../parts/field.tsx";
 import { Empty } from "../parts/frame.tsx";
 import { PageHead } from "../parts/page-head.tsx";
+import { PayloadEditor } from "../parts/payload-editor.tsx";
 import { tell } from "../parts/toasts.tsx";
 
 /** Adds a job by hand, or a copy of another one with its payload edited. */
@@ -20,10 +23,20 @@ export function AddPage(): JSX.Element {
   const [draft, setDraft] = useState<Draft>({ ...emptyDraft, task: query.get("task") ?? "" });
   const [problem, setProblem] = useState<string>();
   const [isBusy, setBusy] = useState(false);
+  const [isEdited, setEdited] = useState(false);
   const change = (changes: Partial<Draft>): void => {
     setProblem(undefined);
+    if (changes.payload !== undefined) setEdited(true);
     setDraft({ ...draft, ...changes });
   };
+  const task = draft.task.trim();
+  const json = parsePayload(draft.payload);
+  const form = usePayloadForm(can("add") ? task : "");
+  const isChecked = form?.isChecked === true;
+  const { problems, check } = usePayloadCheck(
+    { task, payload: json.value, copyOf },
+    isChecked && isEdited && json.problem === undefined,
+  );
 
   useEffect(() => {
     if (!copyOf) return;
@@ -44,10 +57,11 @@ export function AddPage(): JSX.Element {
       </>
     );
   }
-  const json = parsePayload(draft.payload);
   const submit = async (): Promise<void> => {
     setBusy(true);
     try {
+      setEdited(true);
+      if (isChecked && !(await check())) return;
       const result = await act("add", newJobOf(draft, json.value, copyOf));
       tell(result.message);
       const [id] = result.ids;
@@ -58,7 +72,6 @@ export function AddPage(): JSX.Element {
       setBusy(false);
     }
   };
-  const known = tasks.find(({ name }) => name === draft.task);
   const text = (
     name: keyof Draft,
     label: string,
@@ -87,7 +100,7 @@ export function AddPage(): JSX.Element {
           void submit();
         }}
       >
-        <Field label="Task" isWide hint={hintOf(draft.task, known)}>
+        <Field label="Task" isWide hint={hintOf(form)}>
           {(ids) => (
             <>
               <input
@@ -106,24 +119,14 @@ export function AddPage(): JSX.Element {
             </>
           )}
         </Field>
-        <Field
-          label="Payload (JSON)"
-          isWide
-          problem={json.problem ?? problem}
-          hint={copyOf ? "Values shown as ••• are copied as they are." : undefined}
-        >
-          {(ids) => (
-            <textarea
-              {...ids}
-              class="area"
-              rows={Math.min(24, Math.max(6, draft.payload.split("\n").length + 1))}
-              spellcheck={false}
-              aria-invalid={json.problem !== undefined || problem !== undefined}
-              value={draft.payload}
-              onInput={(event) => change({ payload: event.currentTarget.value })}
-            />
-          )}
-        </Field>
+        <PayloadEditor
+          form={form}
+          text={draft.payload}
+          problems={problems}
+          problem={problem}
+          isCopy={copyOf !== undefined}
+          change={(payload) => change({ payload })}
+        />
         {text("queue", "Queue", "Jobs of one queue run one after the other.")}
         {text("key", "Key", "A waiting job with the same key is replaced.")}
         <Field label="Run at" hint="In your time zone; now if empty.">
@@ -173,10 +176,9 @@ export function AddPage(): JSX.Element {
   );
 }
 
-function hintOf(task: string, known: { readonly isChecked: boolean } | undefined): string | undefined {
-  if (task === "") return undefined;
-  if (!known) return "This server does not know the task: its payload is not checked.";
-  return known.isChecked
-    ? "The payload is checked against the task's schema before the job is added."
-    : "The task has no schema: any JSON is accepted.";
+function hintOf(form: PayloadForm | undefined): string | undefined {
+  if (!form) return undefined;
+  if (!form.isKnown) return "This server does not know the task or its schema: the payload is not checked.";
+  if (!form.isChecked) return "The task has no schema: any JSON is accepted.";
+  return "The payload is checked against the task's schema while you type, and when the job is added.";
 }

@@ -7,7 +7,8 @@ import { useLive } from "../core/use-live.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { Empty, Frame } from "../parts/frame.tsx";
 import { JobActions } from "../parts/job-actions.tsx";
-import { JobFacts, RelatedJobs } from "../parts/job-facts.tsx";
+import { JobFacts } from "../parts/job-facts.tsx";
+import { JobFamily } from "../parts/job-family.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { PayloadTree } from "../parts/payload-tree.tsx";
 import { Stack } from "../parts/stack.tsx";
@@ -79,7 +80,7 @@ function Job({ job }: { readonly job: JobDetails }): JSX.Element {
             <h2 class="section-head">Details</h2>
             <JobFacts job={job} />
           </section>
-          <RelatedJobs job={job} />
+          <JobFamily job={job} />
         </aside>
       </div>
     </>

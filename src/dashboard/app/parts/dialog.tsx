@@ -34,6 +34,10 @@ export function Dialog({ title, onClose, children, foot, className, onSubmit }: 
         event.preventDefault();
         onClose();
       }}
+      onClose={() => {
+        // By the browser alone: it does not always ask first. One that is taken out of the page has no element any more.
+        if (element.current) onClose();
+      }}
       onClick={(event) => {
         if (event.target === element.current) onClose();
       }}

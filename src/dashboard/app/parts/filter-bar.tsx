@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { changeQuery, go, usePlace } from "../core/router.tsx";
 import { isRelative } from "../core/time-range.ts";
 import { localValue, momentOf } from "./field.tsx";
@@ -7,11 +7,34 @@ import { Icon } from "./icon.tsx";
 
 const pauseMs = 300;
 
+/** The search field of a page that is not drawn yet is to have the focus. */
+let isAwaited = false;
+
+/** Goes to the page's own search field, or to that of the jobs. */
+export function focusSearch(): void {
+  const field = document.querySelector<HTMLInputElement>("input[data-search]");
+  if (field) {
+    field.focus();
+    field.select();
+    return;
+  }
+  isAwaited = true;
+  go("/jobs");
+}
+
 /** A search field that is part of the address; `/` goes to it. */
 export function SearchField({ name, label }: { readonly name: string; readonly label: string }): JSX.Element {
   const asked = usePlace().query.get(name) ?? "";
   const [text, setText] = useState(asked);
   const timer = useRef<number | undefined>(undefined);
+  const field = useRef<HTMLInputElement>(null);
+  // Before the next key is pressed, which belongs into the field.
+  useLayoutEffect(() => {
+    if (isAwaited) field.current?.focus();
+    isAwaited = false;
+    // What was not asked for yet does not belong to the next page.
+    return () => window.clearTimeout(timer.current);
+  }, []);
   // What was asked for here comes back while more is typed, and must not replace that.
   const applied = useRef(asked);
   useEffect(() => {
@@ -27,6 +50,7 @@ export function SearchField({ name, label }: { readonly name: string; readonly l
     <div class="search" role="search">
       <Icon name="search" />
       <input
+        ref={field}
         class="input"
         type="search"
         data-search

@@ -63,7 +63,7 @@ export function HistoryTable({ entries, cursor = -1, hasError = true }: HistoryT
       columns={hasError ? [...columns, error] : columns}
       rows={entries}
       keyOf={(entry) => `${entry.id} ${entry.attempt} ${entry.at}`}
-      rowProps={(_, index) => ({ class: index === cursor ? "is-cursor" : undefined })}
+      rowProps={(_, index) => ({ class: `is-four${index === cursor ? " is-cursor" : ""}` })}
     />
   );
 }

@@ -2,8 +2,7 @@ import type { JSX } from "preact";
 import type { JobDetails } from "../../contract.ts";
 import { plural } from "../core/format.ts";
 import { address, Link } from "../core/router.tsx";
-import { JobLink, QueueLink, TaskLink } from "./links.tsx";
-import { State } from "./state.tsx";
+import { QueueLink, TaskLink } from "./links.tsx";
 import { Ago } from "./time.tsx";
 
 export function JobFacts({ job }: { readonly job: JobDetails }): JSX.Element {
@@ -29,10 +28,7 @@ export function JobFacts({ job }: { readonly job: JobDetails }): JSX.Element {
     ["Finished", job.finishedAt === null ? null : <Ago at={job.finishedAt} />],
     ["Snoozed", details && details.snoozes > 0 ? plural(details.snoozes, "time") : null],
     ["Flags", details && details.flags.length > 0 ? details.flags.join(", ") : null],
-    [
-      "Trace",
-      trace ? <span class="mono wrap">{trace.traceId}</span> : <span class="faint">none (needs OpenTelemetry)</span>,
-    ],
+    ["Trace", trace && <span class="mono wrap">{trace.traceId}</span>],
   ];
   return (
     <dl class="facts">
@@ -53,28 +49,5 @@ function FactRow({ name, children }: { name: string; children: JSX.Element | str
       <dt>{name}</dt>
       <dd>{children}</dd>
     </>
-  );
-}
-
-const orders = { earlier: "Before it", later: "After it" } as const;
-
-/** What else was added in its trace. */
-export function RelatedJobs({ job }: { readonly job: JobDetails }): JSX.Element | null {
-  if (job.related.length === 0) return null;
-  return (
-    <section class="section">
-      <h2 class="section-head">Added in the same trace</h2>
-      <ul class="related">
-        {job.related.map(({ id, added, task, state }) => (
-          <li key={id}>
-            <span class="faint">{orders[added]}</span>
-            <span class="grow wrap">
-              <JobLink id={id} /> {task}
-            </span>
-            <State of={state} />
-          </li>
-        ))}
-      </ul>
-    </section>
   );
 }

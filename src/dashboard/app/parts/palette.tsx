@@ -58,7 +58,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }): JSX.Elem
       ref={element}
       class="palette"
       aria-label="Go to"
-      onCancel={onClose}
+      onClose={() => element.current && onClose()}
       onClick={(event) => event.target === element.current && onClose()}
     >
       <input

@@ -20,7 +20,11 @@ interface PauseButtonProps {
 
 /** What is paused, in words: "task mail/send", "everything". */
 export function nameOf({ kind, name }: PauseTargetBody): string {
-  return kind === "all" ? "everything" : `${kind} ${name}`;
+  return kind === "all" ? "everything" : `${kindOf(kind)} ${name}`;
+}
+
+function kindOf(kind: PauseTargetBody["kind"]): string {
+  return kind === "cron" ? "cron entry" : kind;
 }
 
 export function PauseButton({
@@ -99,12 +103,16 @@ function PauseDialog({ word, target, onRun, onClose }: PauseDialogProps): JSX.El
         <>
           <Button onClick={onClose}>Let it run</Button>
           <Button type="submit" look="primary">
-            {word} {target.kind === "all" ? "everything" : `this ${target.kind}`}
+            {word} {target.kind === "all" ? "everything" : `this ${kindOf(target.kind)}`}
           </Button>
         </>
       }
     >
-      <p class="soft">Running jobs finish; no new ones start until it is resumed. Jobs can still be added.</p>
+      <p class="soft">
+        {target.kind === "cron"
+          ? "It adds no jobs until it is resumed; jobs that it has added run as ever."
+          : "Running jobs finish; no new ones start until it is resumed. Jobs can still be added."}
+      </p>
       <Field label="Until" hint="It ends by itself at this time. Leave empty to resume by hand.">
         {(ids) => (
           <input

@@ -6,6 +6,7 @@ import { go, Link, usePlace } from "../core/router.tsx";
 import { useSession } from "../core/session.ts";
 import { onFeedState } from "../core/use-live.ts";
 import { Mark } from "./brand.tsx";
+import { focusSearch } from "./filter-bar.tsx";
 import { Icon } from "./icon.tsx";
 import { KeyHelp } from "./key-help.tsx";
 import { mainPages, pages } from "./page-list.ts";
@@ -99,27 +100,6 @@ function isCurrent(path: string, to: string): boolean {
 function skipToMain(event: MouseEvent): void {
   event.preventDefault();
   document.getElementById("main")?.focus();
-}
-
-/** How many frames a page may take until its search field is there. */
-const maxFrames = 120;
-
-/** The page's own search field, or that of the jobs. */
-function focusSearch(): void {
-  if (focusField()) return;
-  go("/jobs");
-  let frames = 0;
-  const focusSoon = (): void => {
-    if (!focusField() && ++frames < maxFrames) requestAnimationFrame(focusSoon);
-  };
-  requestAnimationFrame(focusSoon);
-}
-
-function focusField(): boolean {
-  const field = document.querySelector<HTMLInputElement>("input[data-search]");
-  field?.focus();
-  field?.select();
-  return field !== null;
 }
 
 function Where(): JSX.Element {

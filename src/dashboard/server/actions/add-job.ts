@@ -1,9 +1,7 @@
 import { isTaskDefinition, type TaskSpec } from "../../../index.ts";
-import type { Desk } from "../desk.ts";
-import { splitTrace } from "../pages/job.ts";
+import { fitPayload, readGivenPayload } from "../new-payload.ts";
 import { Fields } from "../read-fields.ts";
-import { hasRedacted, restore } from "../redact.ts";
-import { badRequest, Refusal } from "../refusal.ts";
+import { badRequest } from "../refusal.ts";
 import type { Action } from "./action.ts";
 
 const known = ["task", "payload", "queue", "key", "keyMode", "runAt", "priority", "maxAttempts", "flags", "copyOf"];
@@ -11,15 +9,9 @@ const known = ["task", "payload", "queue", "key", "keyMode", "runAt", "priority"
 /** Adds a job. The payload is checked by the task's definition, if the dashboard has it. */
 export const addJob: Action = (desk, body) => {
   const fields = new Fields(body, known);
-  const task = fields.text("task", 128);
-  const copyOf = fields.optionalId("copyOf");
+  const given = readGivenPayload(fields);
+  const { task, copyOf } = given;
   const spec = readSpec(fields);
-  const payload = fields.raw("payload") ?? {};
-  if (copyOf === undefined && hasRedacted(payload)) {
-    throw badRequest(
-      "The payload has hidden values, which only a copy of a job can have: give 'copyOf', or write them out.",
-    );
-  }
   return {
     target: {
       task,
@@ -28,7 +20,7 @@ export const addJob: Action = (desk, body) => {
       ...(copyOf && { copyOf }),
     },
     async run() {
-      const whole = copyOf === undefined ? payload : await restoreFrom(desk, { copyOf, task, payload });
+      const whole = await fitPayload(desk, given);
       const definition = Object.hasOwn(desk.tasks, task) ? desk.tasks[task] : undefined;
       const added = isTaskDefinition(definition)
         ? await desk.utils.addJob(definition, whole, spec)
@@ -56,22 +48,4 @@ function readSpec(fields: Fields): TaskSpec {
     ...(maxAttempts !== undefined && { maxAttempts }),
     ...(flags !== undefined && { flags }),
   };
-}
-
-/** Hidden values go to a job of the same task and to the same place, so that they cannot be moved to where they would be shown. */
-async function restoreFrom(
-  { utils, redact }: Desk,
-  { copyOf, task, payload }: { copyOf: string; task: string; payload: unknown },
-): Promise<unknown> {
-  if (!hasRedacted(payload)) return payload;
-  const original = await utils.getJob(copyOf);
-  if (!original)
-    throw new Refusal("conflict", `Job ${copyOf} is gone, so its hidden values cannot be copied: write them out.`);
-  if (original.task_identifier !== task) {
-    throw badRequest(`Hidden values can be copied to a job of the same task only, '${original.task_identifier}'.`);
-  }
-  const whole = restore(payload, splitTrace(original.payload).payload, redact);
-  if (hasRedacted(whole))
-    throw badRequest("The payload has a hidden value that the original does not have: write it out.");
-  return whole;
 }

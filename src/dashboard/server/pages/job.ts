@@ -1,5 +1,5 @@
-import type { FoundJob, JobExplanation, PresentJob } from "../../../index.ts";
-import type { JobActionName, JobDetails, JobStateName, RelatedJob, Why } from "../../contract.ts";
+import type { FoundJob, JobExplanation, LinkedJob as LinkedRow, PresentJob } from "../../../index.ts";
+import type { JobActionName, JobDetails, JobStateName, LinkedJob, RelatedJob, Why } from "../../contract.ts";
 import type { Desk, Page } from "../desk.ts";
 import { toSearch } from "../queries.ts";
 import { Fields } from "../read-fields.ts";
@@ -18,7 +18,9 @@ export const job: Page<JobDetails> = async (desk, { query }) => {
     );
   const explained = await desk.shelf.get(`why ${id}`, 900, () => desk.utils.explainJob(id));
   const { payload, trace } = splitTrace(found.payload);
+  const links = await desk.shelf.get(`links ${id}`, 5_000, () => desk.utils.getJobLinks(id));
   const related = trace ? await desk.shelf.get(`trace ${id}`, 5_000, () => findRelated(desk, id, trace.traceId)) : [];
+  const linkedIds = new Set([...links.added_by, ...links.added].map((linked) => linked.id));
   const now = new Date();
   const { id: _id, state, task, queue, key, ...details } = isPresent(found) ? toJobRow(found) : nothingOf(found);
   return {
@@ -37,8 +39,11 @@ export const job: Page<JobDetails> = async (desk, { query }) => {
     ...shownValue("result", isPresent(found) ? undefined : found.result, desk.redact),
     why: isPresent(found) ? whyOf(explained, desk.redact) : [],
     timeline: timelineOf(found, now),
+    addedBy: links.added_by.map(toLinked),
+    added: links.added.map(toLinked),
+    hasAddedMore: links.has_more,
     trace,
-    related,
+    related: related.filter((other) => !linkedIds.has(other.id)),
     actions: isPresent(found) ? actionsByState[found.state] : [],
   };
 };
@@ -82,9 +87,14 @@ function clip(text: string | null): string | null {
 function whyOf({ reasons }: JobExplanation, hidden: readonly string[]): Why[] {
   return reasons.map((reason) => ({
     kind: reason.kind,
-    message: withoutHiddenKey(reason, hidden),
+    message: withoutCommand(withoutHiddenKey(reason, hidden)),
     link: linkOf(reason),
   }));
+}
+
+/** The page has buttons for what the command line has commands for. */
+function withoutCommand(message: string): string {
+  return message.replace(/ To [a-z ]+: hathi [^\n]*$/, "");
 }
 
 /** The key of a limit is a part of the payload. */
@@ -111,6 +121,10 @@ function linkOf(reason: JobExplanation["reasons"][number]): string | null {
     default:
       return null;
   }
+}
+
+function toLinked({ id, task_identifier: task, state, outcome }: LinkedRow): LinkedJob {
+  return { id, task, state: outcome ?? (state === "finished" ? null : state) };
 }
 
 interface Trace {

@@ -1,4 +1,4 @@
-import { isTaskDefinition, version } from "../../../index.ts";
+import { payloadRulesOf, version } from "../../../index.ts";
 import { permissions, type Session } from "../../contract.ts";
 import type { Page } from "../desk.ts";
 import { readLimits, readTrends } from "../figures.ts";
@@ -24,6 +24,6 @@ export const session: Page<Session> = async (desk, { query, caller }) => {
     version,
     now: moment(new Date()),
     has: { metrics: trends.points.length > 0, history: kept, limits: limits.length > 0 },
-    tasks: Object.entries(desk.tasks).map(([name, task]) => ({ name, isChecked: isTaskDefinition(task) })),
+    tasks: Object.entries(desk.tasks).map(([name, task]) => ({ name, isChecked: payloadRulesOf(task) !== null })),
   };
 };
