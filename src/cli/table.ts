@@ -19,7 +19,7 @@ export interface Column<Row> {
 const gap = "  ";
 
 /** Rows under titles, in columns as wide as they need to be, in lines no longer than `width`. */
-export function formatTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[], width = Infinity): string {
+export function formatTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[], width: number): string {
   const cells = columns.map(({ text, maxWidth }) => rows.map((row) => cut(oneLine(text(row)), maxWidth)));
   const wanted = columns.map(({ title, minWidth, drop }, index) => ({
     width: Math.max(title.length, ...cells[index]!.map((cell) => cell.length)),

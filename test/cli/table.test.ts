@@ -70,5 +70,5 @@ test("where a program reads, no column is left out, and a dead job has no time t
   const [titles, job] = formatJobs([longJob], terminal).split("\n");
   expect(titles).toMatch(/ID +STATE +TASK +QUEUE +PRIO +TRIES +RUN AT +KEY +LAST ERROR/);
   expect(job).not.toMatch(/\bin \d/);
-  expect(formatTable([{ a: "x\ny" }], [{ title: "A", text: (row) => row.a }])).toBe("A\nx y");
+  expect(formatTable([{ a: "x\ny" }], [{ title: "A", text: (row) => row.a }], terminal.width)).toBe("A\nx y");
 });

@@ -1,10 +1,12 @@
 import { readdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { beforeEach, expect, test, vi } from "vitest";
+import { utilsOf } from "../control/kit.ts";
 import { freshDatabase } from "../support/database.ts";
 import { hasProgram } from "../support/has-program.ts";
 import { mainFile, type ProgramOptions, type RunningProgram, startCommand } from "../support/program.ts";
 import { makeProject } from "../support/project.ts";
+import { startWorker } from "../worker/kit.ts";
 
 // Each test starts several processes, and the machine may be busy.
 vi.setConfig({ testTimeout: 120_000 });
@@ -125,5 +127,47 @@ test.each([80, 120])("tables fit a terminal of %d columns", async (columns) => {
     const table = stdout.split("\r\n").filter((line) => !line.startsWith("Using database"));
     for (const line of table) expect(line.length, `${command}: ${line}`).toBeLessThanOrEqual(columns);
     if (command === "list") expect(stdout).toContain("…");
+  }
+});
+
+test("tables of what is kept beside the jobs fit a terminal of 80 columns, too", async () => {
+  const db = await freshDatabase();
+  const { folder: cwd } = await makeProject();
+  const env = { DATABASE_URL: db.url, COLUMNS_OF_TERMINAL: "80", NO_COLOR: "1" };
+  const long = (name: string): string => `${name}-${"with-a-long-name-".repeat(5)}`;
+  const task = long("task");
+  await db.query("select graphile_worker.add_job($1, job_key => $2, queue_name => $3, max_attempts => 1)", [
+    task,
+    long("key"),
+    long("queue"),
+  ]);
+  const refuse = (): never => {
+    throw new Error("connect ECONNREFUSED ".repeat(9));
+  };
+  const worker = await startWorker(
+    db,
+    { [task]: refuse },
+    {
+      history: "full",
+      recovery: true,
+      limits: { [long("limit")]: { concurrency: 3 } },
+      taskOptions: { [task]: { limits: [long("limit")] } },
+    },
+  );
+  await worker.completed(1);
+  const utils = await utilsOf(db);
+  for (const target of [{ task }, { queue: long("queue") }, { worker: long("worker") }]) {
+    await utils.pause(target, { reason: long("reason"), by: long("by") });
+  }
+  await utils.setLimit(long("limit"), { limit: 2 });
+  const { id } = await utils.beginAction({ action: "retry", by: long("by"), target: { task } });
+  await utils.reportAction(id, { changed: 1, outcome: "failed", message: long("message") });
+  await db.query("insert into graphile_worker._private_known_crontabs values ($1, now(), now())", [long("cron")]);
+  for (const command of [["history"], ["errors"], ["limits"], ["pauses"], ["audit"], ["workers"], ["cron", "list"]]) {
+    const { stdout, code } = await startInTerminal(command, { cwd, env }).ended;
+    expect(code, stdout).toBe(0);
+    const table = stdout.split("\r\n").filter((line) => !line.startsWith("Using database"));
+    expect(table.length, stdout).toBeGreaterThan(2);
+    for (const line of table) expect(line.length, `${command.join(" ")}: ${line}`).toBeLessThanOrEqual(80);
   }
 });

@@ -39,8 +39,8 @@ export const audit = defineCommand({
         [
           { title: "ID", text: (row) => row.id },
           { title: "AT", text: (row) => formatMoment(row.started_at) },
-          { title: "BY", text: (row) => row.done_by ?? "", maxWidth: 30 },
-          { title: "ACTION", text: (row) => row.action },
+          { title: "BY", text: (row) => row.done_by ?? "", maxWidth: 30, minWidth: 8 },
+          { title: "ACTION", text: (row) => row.action, maxWidth: 30, minWidth: 8 },
           { title: "CHANGED", text: (row) => String(row.changed) },
           { title: "STATE", text: (row) => row.state },
           { title: "WHAT", text: (row) => JSON.stringify(row.target), maxWidth: 60, minWidth: 10 },

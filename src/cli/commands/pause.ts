@@ -64,17 +64,22 @@ export const pauses = defineCommand({
     if (args.json) return terminal.printJson(found);
     if (found.length === 0) return terminal.note("Nothing is paused.");
     terminal.print(
-      formatTable(found, [
-        {
-          title: "PAUSED",
-          text: ({ kind, name }) => (name === null ? "everything" : `${kind} '${name}'`),
-          maxWidth: 60,
-        },
-        { title: "SINCE", text: (entry) => formatMoment(entry.pausedAt) },
-        { title: "UNTIL", text: (entry) => (entry.until ? formatMoment(entry.until) : "resumed") },
-        { title: "BY", text: (entry) => entry.pausedBy ?? "", maxWidth: 40 },
-        { title: "REASON", text: (entry) => entry.reason ?? "", maxWidth: 80 },
-      ]),
+      formatTable(
+        found,
+        [
+          {
+            title: "PAUSED",
+            text: ({ kind, name }) => (name === null ? "everything" : `${kind} '${name}'`),
+            maxWidth: 60,
+            minWidth: 15,
+          },
+          { title: "SINCE", text: (entry) => formatMoment(entry.pausedAt), drop: 2 },
+          { title: "UNTIL", text: (entry) => (entry.until ? formatMoment(entry.until) : "resumed") },
+          { title: "BY", text: (entry) => entry.pausedBy ?? "", maxWidth: 40, minWidth: 8, drop: 1 },
+          { title: "REASON", text: (entry) => entry.reason ?? "", maxWidth: 80, minWidth: 12, drop: 0 },
+        ],
+        terminal.width,
+      ),
     );
   },
 });
