@@ -12,6 +12,9 @@ const shape = "it should look like postgres://user:password@host:5432/database, 
  */
 export function readConnectionString(text: string): ConnectionConfig {
   if (text.startsWith("/")) return { connectionString: text };
+  if (/^(["']).*\1$/.test(text)) {
+    throw new ConfigError(`The connection string begins and ends with a quote; leave the quotes out: ${shape}.`);
+  }
   const [, scheme] = /^([a-z][a-z0-9+.-]*):/i.exec(text) ?? [];
   if (scheme !== undefined) {
     if (schemes.includes(scheme.toLowerCase())) return { connectionString: text };

@@ -28,6 +28,7 @@ test.each([
     "me:secret@host/db",
     "it should look like postgres://user:password@host:5432/database, or be the name of a database",
   ],
+  ['"postgres://me:secret@host/db"', "begins and ends with a quote; leave the quotes out"],
   ["secret host", "neither a URL nor the name of a database"],
   ["secret?sslmode=require", "neither a URL nor the name of a database"],
 ])("'%s' is refused without repeating it", (text, message) => {

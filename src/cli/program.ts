@@ -61,6 +61,14 @@ const usualWords: Readonly<Record<string, string>> = {
   kill: "cancel",
 };
 
+/** Where a word goes that was given without its flag. */
+const placeOfSpareWord: Readonly<Record<string, string>> = {
+  add: `The payload goes into --payload, such as --payload '{"name":"Ada"}'.`,
+  pause: "Name what to pause with --task, --queue, --worker or --cron.",
+  resume: "Name what to resume with --task, --queue, --worker or --cron.",
+  list: "Choose jobs with --task, --queue, --state, --key or --search.",
+};
+
 /** yargs names what it does not know, but not what may have been meant; and it counts what is missing instead of naming it. */
 function describeMisuse(message: string, args: readonly string[], commands: readonly Command[]): string {
   const name = args.find((word) => commandNames.includes(word));
@@ -68,11 +76,16 @@ function describeMisuse(message: string, args: readonly string[], commands: read
   if (message.startsWith("Not enough non-option arguments") && commands.length === 1) {
     return `Something is missing: hathi ${[commands[0]!.command].flat()[0]} ${help}`;
   }
+  const isSpare = (word: string): boolean => word !== name && !word.startsWith("-") && message.includes(`: ${word}`);
+  if (name !== undefined && Object.hasOwn(placeOfSpareWord, name) && message.startsWith("Unknown")) {
+    if (args.some(isSpare)) return `${message}. ${placeOfSpareWord[name]} ${help}`;
+  }
   const [, word] = /^Unknown arguments?: ([\w-]+)/.exec(message) ?? [];
   if (word === undefined) return `${message} ${help}`;
   const flags = commands.flatMap((command) => Object.entries(command.flags));
   const names = flags.flatMap(([flag, { alias = [] }]) => [flag, ...[alias].flat().filter((each) => each.length > 1)]);
-  const known = [...commandNames, ...names];
+  const isFlag = args.some((each) => each.startsWith(`--${word}`));
+  const known = isFlag ? names : [...commandNames, ...names];
   const what = word === args[0] ? `Unknown command: ${word}` : message;
   const usual =
     word === args[0] && Object.hasOwn(usualWords, word) ? ` Did you mean '${usualWords[word]}'?` : undefined;

@@ -161,6 +161,13 @@ test("unknown flags and commands are refused, with the nearest one that exists",
   expect(await reasonOf(["show", "1", "--jsn"])).toBe(
     "Unknown argument: jsn. Did you mean 'json'? (see hathi show --help)",
   );
+  expect(await reasonOf(["list", "--status", "dead"])).toBe(
+    "Unknown argument: status. Did you mean 'state'? (see hathi list --help)",
+  );
+  expect(await reasonOf(["add", "hello", '{"name":"Ada"}'])).toBe(
+    `Unknown argument: {"name":"Ada"}. The payload goes into --payload, such as --payload '{"name":"Ada"}'. (see hathi add --help)`,
+  );
+  expect(await reasonOf(["pause", "hello"])).toContain("Name what to pause with --task, --queue, --worker or --cron.");
   expect(await reasonOf(["show"])).toBe("Something is missing: hathi show <id> (see hathi show --help)");
   expect(await reasonOf(["remove", "-c", database().url])).toMatch(/^Say which jobs: by key, or with --task/);
 });
