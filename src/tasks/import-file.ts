@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { createRequire } from "node:module";
+import nodeModule from "node:module";
 import { extname } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Jiti } from "jiti";
@@ -8,7 +8,7 @@ import { importAtRunTime } from "../util/import-at-run-time.ts";
 import { ownUrl } from "../util/own-url.ts";
 import { describeLoadFailure } from "./task-file-error.ts";
 
-const require = createRequire(ownUrl);
+const require = nodeModule.createRequire(ownUrl);
 const typescript = new Set([".ts", ".mts", ".cts", ".tsx"]);
 
 /** What Node says of TypeScript that it cannot run by itself: all of it before 22.18, enums and the like after. */

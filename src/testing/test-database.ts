@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { createRequire } from "node:module";
+import nodeModule from "node:module";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -43,7 +43,7 @@ async function importEmbedded(): Promise<typeof import("@hathi/embedded")> {
   for (const parent of [import.meta.url, pathToFileURL(join(process.cwd(), "package.json")).href]) {
     let file: string;
     try {
-      file = createRequire(parent).resolve(name);
+      file = nodeModule.createRequire(parent).resolve(name);
     } catch {
       continue;
     }

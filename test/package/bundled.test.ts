@@ -40,10 +40,23 @@ const source = {
     void main();`,
 };
 
+/** What people put before an ES module of esbuild, because `pg` calls `require`. */
+const banner = { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" };
+
 type Bundle = (input: string, output: string) => Promise<unknown>;
 const bundlers: Record<string, Bundle> = {
   "esbuild, CommonJS": (input, outfile) =>
     esbuild({ entryPoints: [input], outfile, bundle: true, platform: "node", logLevel: "error" }),
+  "esbuild, ES modules": (input, outfile) =>
+    esbuild({
+      entryPoints: [input],
+      outfile,
+      bundle: true,
+      platform: "node",
+      format: "esm",
+      banner,
+      logLevel: "error",
+    }),
   "rolldown, ES modules": (input, file) => bundleWithRolldown(input, file, "esm"),
   "rolldown, CommonJS": (input, file) => bundleWithRolldown(input, file, "cjs"),
 };
