@@ -66,7 +66,7 @@ export function toNewJob(
 function checkFlags(value: unknown): readonly string[] {
   const isText = (flag: unknown): boolean => typeof flag === "string" && flag !== "" && !flag.includes("\0");
   if (Array.isArray(value) && value.every(isText)) return value as string[];
-  throw new JobSpecError(`'flags' must be an array of texts that are not empty, got ${inspect(value)}.`);
+  throw new JobSpecError(`'flags' must be an array of non-empty strings, got ${inspect(value)}.`);
 }
 
 function checkCancelRunning(value: unknown, jobKey: unknown): boolean {

@@ -42,6 +42,11 @@ export async function findCronItems(compiled: CompiledSharedOptions<RunnerOption
       "'crontab' must be the text of a crontab, such as '0 4 * * * send_report'; items in code go to 'cron'.",
     );
   }
+  if (parsedCronItems !== undefined && !Array.isArray(parsedCronItems)) {
+    throw new ConfigError(
+      "Expected `parsedCronItems` to be an array; you must use a helper e.g. `parseCrontab()` or `parseCronItems()` to produce this value.",
+    );
+  }
   const [first] = parsedCronItems ?? [];
   if (first && !first[$$isParsed]) {
     throw new ConfigError(

@@ -169,13 +169,13 @@ const refused: [what: string, identifier: unknown, payload: unknown, spec: objec
     { queueName: "🐘".repeat(129) },
     "'queueName' must have at most 128 characters, got 129",
   ],
-  ["a text as flags", "t", {}, { flags: "gpu" }, "'flags' must be an array of texts that are not empty, got 'gpu'."],
+  ["a text as flags", "t", {}, { flags: "gpu" }, "'flags' must be an array of non-empty strings, got 'gpu'."],
   [
     "a null among flags",
     "t",
     {},
     { flags: ["a", null] },
-    "'flags' must be an array of texts that are not empty, got [ 'a', null ].",
+    "'flags' must be an array of non-empty strings, got [ 'a', null ].",
   ],
 ];
 

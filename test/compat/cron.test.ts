@@ -188,11 +188,13 @@ bothWays(({ fresh, isOurs }) => {
     expect(await runs(db)).toEqual(["b 00:08", "a 00:09", "f 00:10"]);
   });
 
-  test("items that no parser has seen are refused", async () => {
+  test("items that no parser has seen are refused, and so is what is no list", async () => {
     const db = await fresh();
     const item = { task: "a", match: () => true, options: { backfillPeriod: 0 }, payload: null, identifier: "a" };
-    await expect(startCron(isOurs, db, { parsedCronItems: [item as never] })).rejects.toThrow(
-      "you must use a helper e.g. `parseCrontab()` or `parseCronItems()` to produce this value.",
+    const advice = "you must use a helper e.g. `parseCrontab()` or `parseCronItems()` to produce this value.";
+    await expect(startCron(isOurs, db, { parsedCronItems: [item as never] })).rejects.toThrow(advice);
+    await expect(startCron(isOurs, db, { parsedCronItems: {} as never })).rejects.toThrow(
+      `Expected \`parsedCronItems\` to be an array; ${advice}`,
     );
   });
 

@@ -275,7 +275,7 @@ bothWays(({ fresh, isOurs }) => {
           debug("Hey %o", {});
           seen.queue = await getQueueName();
           seen.cached = getQueueName();
-          seen.unknown = await Promise.resolve(getQueueName(27)).catch(() => "rejected");
+          seen.unknown = await Promise.resolve(getQueueName(27)).catch(({ message }) => message);
           seen.none = getQueueName(null);
           seen.query = (await query("select $1::int as n", [1])).rows;
           seen.client = (await withPgClient((client) => client.query("select 2 as n"))).rows;
@@ -287,7 +287,7 @@ bothWays(({ fresh, isOurs }) => {
     expect(seen).toEqual({
       queue: "my_queue",
       cached: "my_queue",
-      unknown: "rejected",
+      unknown: "Queue with id '27' not found",
       none: null,
       query: [{ n: 1 }],
       client: [{ n: 2 }],

@@ -47,7 +47,7 @@ export class QueueNames {
       for (const [queueId, answer] of asked) {
         const name = nameById.get(queueId);
         if (name === undefined) {
-          answer.reject(new Error(`There is no queue with the id ${queueId}.`));
+          answer.reject(new Error(`Queue with id '${queueId}' not found`));
           continue;
         }
         this.#remember(queueId, name);

@@ -15,5 +15,5 @@ test("names of queues are remembered up to a limit, and looked up again beyond i
     expect(found).toEqual(rows);
     expect(names.size).toBe(5);
   }
-  await expect(names.get(999)).rejects.toThrow("There is no queue with the id 999.");
+  await expect(names.get(999)).rejects.toThrow("Queue with id '999' not found");
 });
