@@ -1,7 +1,9 @@
+import { readdir, readFile } from "node:fs/promises";
 import { expect, test, vi } from "vitest";
 import { describeDatabase } from "../../src/cli/describe-database.ts";
+import { builtLibrary } from "../support/built-library.ts";
 import { freshDatabase } from "../support/database.ts";
-import { type ProgramEnd, runProgram, startProgram } from "../support/program.ts";
+import { runProgram, startProgram } from "../support/program.ts";
 import { makeProject } from "../support/project.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -20,28 +22,55 @@ test.each([
   expect(describeDatabase(connectionString, env)).toBe(description);
 });
 
-const lists = ["list", "show", "stats", "queues", "workers", "doctor", "retry", "add", "sweep", "cleanup", "migrate"];
+const config = `
+import { forward } from ${JSON.stringify(builtLibrary().replace(/index\.js$/, "forward/index.js"))};
+export default { worker: { forward: [forward({ tasks: ["mail/*"], to: async (batch) => batch.map(() => "acked") })] } };`;
 
-test("every command names the database it acts on, on stderr and without the password", async () => {
+/** One that opens the database by itself each, and a few of those that share `withUtils`. */
+const calls: Readonly<Record<string, readonly string[]>> = {
+  run: ["--once"],
+  dashboard: ["dashboard"],
+  forward: ["forward"],
+  list: ["list"],
+  add: ["add", "hello", "--run-at", "1d", "--json"],
+  migrate: ["migrate"],
+};
+const lasting = ["dashboard", "forward"];
+
+test("commands name the database they act on, on stderr and without the password", async () => {
   const db = await freshDatabase();
-  const project = await makeProject({ "tasks/hello.mjs": "export default () => undefined;" });
+  const project = await makeProject({
+    "tasks/hello.mjs": "export default () => undefined;",
+    "hathi.config.mjs": config,
+  });
   const { hostname, port, password } = new URL(db.url);
   const expected = `Using database '${db.name}' on ${hostname}:${port} (DATABASE_URL).`;
   const options = { cwd: project.folder, env: { DATABASE_URL: db.url } };
-  const runs: Record<string, Promise<ProgramEnd>> = {
-    show: runProgram(["show", "1"], options),
-    retry: runProgram(["retry", "1"], options),
-    add: runProgram(["add", "hello", "--run-at", "1d", "--json"], options),
-    cleanup: runProgram(["cleanup", "--yes"], options),
-    once: runProgram(["--once"], options),
-  };
-  for (const name of lists) runs[name] ??= runProgram([name], options);
-  for (const [name, run] of Object.entries(runs)) {
-    const { database, stderr, stdout } = await run;
+  const runs = Object.entries(calls).map(async ([name, args]) => {
+    const program = startProgram(args, options);
+    if (lasting.includes(name)) {
+      await program.says(/^Using .*/m);
+      program.kill("SIGTERM");
+    }
+    const { database, stderr, stdout } = await program.ended;
     expect(database, `${name}\n${stderr}`).toBe(expected);
     expect(stdout + stderr).not.toContain(password);
+    if (name === "add") expect(JSON.parse(stdout)).toMatchObject({ task_identifier: "hello" });
+  });
+  await Promise.all(runs);
+});
+
+test("every other command opens the database with `withUtils`, which names it", async () => {
+  const folder = new URL("../../src/cli/commands/", import.meta.url);
+  const files = (await readdir(folder)).filter((file) => file !== "init.ts");
+  expect(files.length).toBeGreaterThan(25);
+  const own = [];
+  for (const file of files) {
+    const text = await readFile(new URL(file, folder), "utf8");
+    if (/\bresolveOptions\(/.test(text)) own.push(file);
+    else expect(text, file).toContain("withUtils(");
   }
-  expect(JSON.parse((await runs.add!).stdout)).toMatchObject({ task_identifier: "hello" });
+  expect(own.sort()).toEqual(["dashboard.ts", "forward.ts", "run.ts"]);
 });
 
 test("a worker that logs JSON names it in its log", async () => {

@@ -4,6 +4,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import type { SharedOptions } from "../../src/config/options.ts";
 import { ConfigError } from "../../src/errors.ts";
 import type { WorkerEvents } from "../../src/events.ts";
+import { Logger } from "../../src/logger.ts";
 import { compileSharedOptions } from "../../src/runner/compile.ts";
 import type { RunnerOptions } from "../../src/runner/runner-options.ts";
 import { WorkerPreset } from "../../src/runner/worker-preset.ts";
@@ -42,7 +43,9 @@ describe("compiling options", () => {
     };
     const worker = { concurrentJobs: 4, schema: null, maxPoolSize: null } as unknown as GraphileConfig.WorkerOptions;
     const options = { ...nothing, preset: { worker } } as unknown as SharedOptions;
-    const { settings, resolvedPreset } = compileSharedOptions(options);
+    const { settings, resolvedPreset, logger, events } = compileSharedOptions(options);
+    expect(logger).toBeInstanceOf(Logger);
+    expect(events).toBeInstanceOf(EventEmitter);
     expect(settings).toMatchObject({ schema: "env_schema", concurrentJobs: 4, maxPoolSize: 10, useNodeTime: false });
     expect(resolvedPreset.worker).toMatchObject({ schema: "env_schema", maxPoolSize: 10 });
   });
