@@ -1,6 +1,6 @@
 import type { AddAnyJobFunction, Job, TaskSpec } from "./job.ts";
 import type { JobHelpers, PromiseOrDirect } from "./task.ts";
-import { ownOptionsOf, type TaskRunSettings } from "./task-options.ts";
+import { fileOptionsOf, type TaskRunSettings } from "./task-options.ts";
 
 /**
  * A validator as the Standard Schema describes it (zod, valibot, arktype and others are such). Only its shape is known here, so
@@ -98,7 +98,9 @@ export function isTaskDefinition(value: unknown): value is AnyTaskDefinition {
   return typeof value === "function" && $$definition in value;
 }
 
-/** How a task's jobs run, as far as the task says so itself. */
-export function optionsOfTask(task: object): TaskRunSettings | undefined {
-  return isTaskDefinition(task) ? task[$$definition].options : ownOptionsOf(task);
+/** How a task's jobs run, as far as its file or its definition says so; the file goes before the definition. */
+export function optionsOfTask(task: object, name: string): TaskRunSettings | undefined {
+  const inFile = fileOptionsOf(task, name);
+  const defined = isTaskDefinition(task) ? task[$$definition].options : undefined;
+  return inFile && defined ? { ...defined, ...inFile } : (inFile ?? defined);
 }

@@ -99,16 +99,18 @@ export interface TaskRunSettings
 
 export const defaultAbortGraceMs = 5_000;
 
-const ownOptions = new WeakMap<object, TaskRunSettings>();
+/** By name, too: several files may export the same function. */
+const fileOptions = new WeakMap<object, Map<string, TaskRunSettings>>();
 
-/** Remembers what a task file says about its task. */
-export function giveOptions(task: object, settings: TaskRunSettings): void {
-  ownOptions.set(task, settings);
+/** Remembers what the file of a task says about it. */
+export function giveOptions(task: object, name: string, settings: TaskRunSettings): void {
+  const byName = fileOptions.get(task) ?? new Map<string, TaskRunSettings>();
+  fileOptions.set(task, byName.set(name, settings));
 }
 
-/** What a plain task says about itself, or its file does. */
-export function ownOptionsOf(task: object): TaskRunSettings | undefined {
-  return ownOptions.get(task);
+/** What the file of a task says about it. */
+export function fileOptionsOf(task: object, name: string): TaskRunSettings | undefined {
+  return fileOptions.get(task)?.get(name);
 }
 
 type Reader = (value: unknown, name: string) => unknown;

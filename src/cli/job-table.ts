@@ -9,7 +9,7 @@ export function formatJobs(jobs: readonly ListedJob[], { colours, width }: Termi
     { title: "ID", text: (job) => job.id, align: "right" },
     {
       title: "STATE",
-      text: (job) => (job.cancelled_at ? "cancelling" : job.pause ? `${job.state}, paused` : job.state),
+      text: describeState,
       paint: (state) => paintState(state, colours),
     },
     { title: "TASK", text: (job) => job.task_identifier, maxWidth: 30, minWidth: 10 },
@@ -33,6 +33,11 @@ export function formatJobs(jobs: readonly ListedJob[], { colours, width }: Termi
     { title: "LAST ERROR", text: (job) => job.last_error ?? "", maxWidth: 40, minWidth: 15, drop: 0 },
   ];
   return formatTable(jobs, columns, width);
+}
+
+function describeState({ state, cancelled_at, overrunning_since, pause }: ListedJob): string {
+  if (cancelled_at) return "cancelling";
+  return [state, ...(overrunning_since ? ["overrunning"] : []), ...(pause ? ["paused"] : [])].join(", ");
 }
 
 /** `40 %`, `3 of 10 (30 %)`, with its note. */

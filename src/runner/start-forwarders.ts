@@ -1,7 +1,7 @@
 import { listTaskNames } from "../db/statements/task-names.ts";
 import { errorTitle } from "../error-text.ts";
 import type { Forwarder, OpenForwarder } from "../forwarder.ts";
-import type { Task, TaskList } from "../task.ts";
+import type { TaskList } from "../task.ts";
 import { giveOptions, readTaskOptions } from "../task-options.ts";
 import { clearInterval, setInterval } from "../util/timers.ts";
 import type { Pool } from "../worker/pool.ts";
@@ -45,12 +45,16 @@ function start(
 ): { readonly pool: Pool; stop(): Promise<void> } {
   const { settings, safeLogger: logger } = compiled;
   const opened = forwarder.open({ schema: settings.schema, logger });
-  giveOptions(opened.task, readTaskOptions(forwarder.taskOptions, "forward()"));
+  const options = readTaskOptions(forwarder.taskOptions, "forward()");
   const patterns = forwarder.tasks.filter((name) => name.includes("*"));
   const tasks: TaskList = {};
-  for (const name of forwarder.tasks) if (!name.includes("*")) tasks[name] = opened.task;
+  const take = (name: string): void => {
+    giveOptions(opened.task, name, options);
+    tasks[name] = opened.task;
+  };
+  for (const name of forwarder.tasks) if (!name.includes("*")) take(name);
   const pool = startPoolOn(open, compiled, tasks, false, { concurrency: forwarder.maxInFlight, isForwarder: true });
-  const watch = patterns.length > 0 ? watchNames(open, pool, tasks, patterns, opened.task) : undefined;
+  const watch = patterns.length > 0 ? watchNames(open, pool, tasks, patterns, take) : undefined;
   let isUnwell = false;
   const timer =
     watch &&
@@ -81,7 +85,7 @@ function watchNames(
   pool: Pool,
   tasks: TaskList,
   patterns: readonly string[],
-  task: Task,
+  take: (name: string) => void,
 ): () => Promise<void> {
   const matchers = patterns.map(toMatcher);
   return async () => {
@@ -89,7 +93,7 @@ function watchNames(
     const found = rows.filter(
       ({ identifier }) => !(identifier in tasks) && matchers.some((each) => each.test(identifier)),
     );
-    for (const { identifier } of found) tasks[identifier] = task;
+    for (const { identifier } of found) take(identifier);
     if (found.length > 0) pool.refreshTasks();
   };
 }

@@ -15,7 +15,7 @@ export function makeTaskOptions(
     }
     if (byTask.has(name)) return byTask.get(name);
     const given = Object.hasOwn(byName, name) ? byName[name] : undefined;
-    const own = optionsOfTask(task);
+    const own = optionsOfTask(task, name);
     const settings = given && own ? { ...own, ...given } : (given ?? own);
     byTask.set(name, settings);
     return settings;

@@ -25,7 +25,7 @@ export async function loadTaskFile(file: string, identifier: string): Promise<Ta
     );
   }
   const options = optionsIn(module);
-  if (options !== undefined) giveOptions(exported, readTaskOptions(options, `'options' of '${file}'`));
+  if (options !== undefined) giveOptions(exported, identifier, readTaskOptions(options, `'options' of '${file}'`));
   return exported;
 }
 

@@ -188,6 +188,9 @@ export class Flow {
       held: () => this.dispatcher.cancellable(),
       onCancelled: ({ job_id, reason, cancelled_by }) =>
         this.dispatcher.cancel(job_id, new JobCancelledError(reason, cancelled_by)),
+      poolId: () => this.identity.id,
+      running: () => this.dispatcher.running(),
+      onLost: (job) => this.dispatcher.lose(job),
     });
   }
 

@@ -51,6 +51,7 @@ const longJob: ListedJob = {
   cancelled_at: null,
   progress: null,
   snoozes: 0,
+  overrunning_since: null,
 };
 
 test.each([80, 120])("a table of jobs with long values fits a terminal of %d columns", (width) => {

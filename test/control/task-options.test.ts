@@ -3,6 +3,7 @@ import { run } from "../../src/runner/run.ts";
 import { readTaskOptions } from "../../src/task-options.ts";
 import { defineTask } from "../../src/tasks/define-task.ts";
 import { freshDatabase } from "../support/database.ts";
+import { rememberingLogger } from "../support/log.ts";
 import { makeProject } from "../support/project.ts";
 import { until } from "../support/wait.ts";
 import { recordEvents, startWorker } from "../worker/kit.ts";
@@ -92,13 +93,21 @@ test("a task file's 'options' count, for modules, CommonJS and TypeScript; bad o
   const project = await makeProject({
     "tasks/module.mjs": `export const options = { timeout: "40ms", abortGrace: "1h" }; export default ${body};`,
     "tasks/common.cjs": `exports.options = { timeout: "40ms", abortGrace: "1h" }; exports.default = ${body};`,
+    "tasks/typed.ts": `
+      export const options: { timeout: string; abortGrace: string } = { timeout: "40ms", abortGrace: "1h" };
+      export default (payload: unknown, helpers: { abortPromise: Promise<never> }) => helpers.abortPromise;`,
     "bad/t.mjs": `export const options = { timout: 1 }; export default ${body};`,
   });
   const recording = recordEvents();
-  const options = { connectionString: db.url, noHandleSignals: true, events: recording.events, concurrency: 2 };
-  const runner = await run({ ...options, taskDirectory: project.path("tasks") });
-  const jobs = [await runner.addJob("module", {}), await runner.addJob("common", {})];
-  await recording.completed(2);
+  const options = { connectionString: db.url, noHandleSignals: true, events: recording.events, concurrency: 3 };
+  const fileExtensions = [".mjs", ".cjs", ".ts"];
+  const runner = await run({
+    ...options,
+    taskDirectory: project.path("tasks"),
+    preset: { worker: { fileExtensions } },
+  });
+  const jobs = await runner.addJobs(["module", "common", "typed"].map((identifier) => ({ identifier, payload: {} })));
+  await recording.completed(3);
   await runner.stop();
   for (const { id } of jobs) {
     expect(await db.job(id)).toMatchObject({ last_error: expect.stringMatching(/timeout of 40 ms/) });
@@ -108,22 +117,82 @@ test("a task file's 'options' count, for modules, CommonJS and TypeScript; bad o
   );
 });
 
+test("options of a task file go before those of its definition, and each file has its own for a function that several export", async () => {
+  const db = await freshDatabase();
+  const project = await makeProject({
+    "shared.mjs": "export default (payload, helpers) => helpers.abortPromise;",
+    "tasks/one.mjs": `export { default } from "../shared.mjs"; export const options = { timeout: "41ms", abortGrace: "1h" };`,
+    "tasks/two.mjs": `export { default } from "../shared.mjs"; export const options = { timeout: "42ms", abortGrace: "1h" };`,
+  });
+  const { task } = obedientTask();
+  const defined = defineTask({ identifier: "defined", run: task, timeout: "1h", abortGrace: "1h" });
+  Object.assign(globalThis, { definedByTest: defined });
+  await project.write(
+    "tasks/defined.mjs",
+    'export default globalThis.definedByTest; export const options = { timeout: "43ms" };',
+  );
+  const recording = recordEvents();
+  const runner = await run({
+    connectionString: db.url,
+    noHandleSignals: true,
+    events: recording.events,
+    concurrency: 3,
+    taskDirectory: project.path("tasks"),
+  });
+  const names = ["one", "two", "defined"];
+  const jobs = await runner.addJobs(names.map((identifier) => ({ identifier, payload: {} })));
+  await recording.completed(3);
+  await runner.stop();
+  const errors = await Promise.all(jobs.map(async ({ id }) => (await db.job(id))?.last_error));
+  expect(errors).toEqual([41, 42, 43].map((ms) => expect.stringContaining(`timeout of ${ms} ms`)));
+});
+
+test("'taskOptions' can stand in a preset, and what it says about adding goes before a definition", async () => {
+  const db = await freshDatabase();
+  const { task } = obedientTask();
+  const own = defineTask({ identifier: "own", run: task, maxAttempts: 3, priority: 1, queueName: "defined" });
+  const preset = {
+    worker: {
+      taskOptions: { own: { timeout: "40ms", abortGrace: "1h", maxAttempts: 7, queueName: "preset" } },
+    },
+  };
+  const recording = recordEvents();
+  const runner = await run({
+    connectionString: db.url,
+    noHandleSignals: true,
+    events: recording.events,
+    taskList: { own },
+    preset,
+  });
+  const { id } = await runner.addJob(own, {});
+  const [other] = await runner.addJobs([{ identifier: own, payload: {}, maxAttempts: 2 }]);
+  await recording.completed(2);
+  await runner.stop();
+  const last_error = expect.stringContaining("timeout of 40 ms");
+  expect(await db.job(id)).toMatchObject({ max_attempts: 7, priority: 1, queue_name: "preset", last_error });
+  expect(await db.job(other!.id)).toMatchObject({ max_attempts: 2, priority: 1, queue_name: "preset" });
+});
+
 test("a program gets SIGTERM when its job is told to stop, and SIGKILL after its grace", async () => {
   const db = await freshDatabase();
   const project = await makeProject();
-  await project.write("tasks/polite.sh", "#!/bin/sh\ntrap 'exit 3' TERM\nwhile :; do sleep 0.05; done\n", {
+  await project.write("tasks/polite.sh", "#!/bin/sh\ntrap 'echo bye; exit 3' TERM\nwhile :; do sleep 0.05; done\n", {
     executable: true,
   });
-  await project.write("tasks/deaf.sh", "#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.05; done\n", { executable: true });
+  await project.write("tasks/deaf.sh", "#!/bin/sh\ntrap 'echo no' TERM\nwhile :; do sleep 0.05; done\n", {
+    executable: true,
+  });
   const recording = recordEvents();
   const utils = await utilsOf(db);
+  const { logger, lines } = rememberingLogger();
   const runner = await run({
     connectionString: db.url,
     noHandleSignals: true,
     events: recording.events,
     concurrency: 2,
+    logger,
     taskDirectory: project.path("tasks"),
-    taskOptions: { polite: { abortGrace: "1h" }, deaf: { abortGrace: "200ms" } },
+    taskOptions: { polite: { abortGrace: "1h" }, deaf: { abortGrace: "2s" } },
   });
   const polite = await utils.addJob("polite", {});
   const deaf = await utils.addJob("deaf", {});
@@ -133,4 +202,7 @@ test("a program gets SIGTERM when its job is told to stop, and SIGKILL after its
   await runner.stop();
   await until(async () => (await db.jobs()).length === 0);
   expect(recording.of("job:cancelled")).toHaveLength(2);
+  // Both had the time to answer the first signal; the second one cannot be answered.
+  const said = lines.map(({ message }) => message);
+  expect([said.includes("bye"), said.includes("no")]).toEqual([true, true]);
 });

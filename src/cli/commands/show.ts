@@ -81,6 +81,7 @@ function presentLines(job: PresentJob): Lines {
     ["locked by", job.locked_by],
     ["locked at", moment(job.locked_at)],
     ["cancelled", moment(job.cancelled_at)],
+    ["overruns", job.overrunning_since && `since ${moment(job.overrunning_since)}`],
     ["last error", job.last_error],
     ["payload", JSON.stringify(job.payload, null, 2)],
   ];

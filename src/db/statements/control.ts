@@ -18,15 +18,21 @@ export interface CancellationRow {
   readonly cancelled_by: string | null;
 }
 
-/** Which of these jobs were cancelled and have not ended. */
-export const readCancellations = statement<{ ids: readonly string[] }, CancellationRow>({
-  name: "read_cancellations",
+/** Which of these jobs were cancelled and have not ended, and which of those that run are no longer locked by the pool. */
+export const lookAtHeldJobs = statement<
+  { ids: readonly string[]; poolId: string; runningIds: readonly string[] },
+  CancellationRow & { readonly is_lost: boolean }
+>({
+  name: "look_at_held_jobs",
   patienceMs: shortPatienceMs,
-  values: ({ ids }) => [ids],
+  values: ({ ids, poolId, runningIds }) => [ids, poolId, runningIds],
   text: `
-    select job_id::text as job_id, reason, cancelled_by
+    select job_id::text as job_id, reason, cancelled_by, false as is_lost
     from graphile_worker._hathi_job_cancellations
-    where outcome is null and job_id = any ($1::bigint[])`,
+    where outcome is null and job_id = any ($1::bigint[])
+    union all
+    select id::text, null, null, true
+    from graphile_worker._hathi_missing($2::text, $3::bigint[], '{}') as missing, unnest(missing.lost) as id`,
 });
 
 /** What becomes of a job that did not succeed, where it is more than a plain failure. */

@@ -23,6 +23,8 @@ export interface ListedJobRow {
   readonly cancelled_at: Date | null;
   /** How often its task has put it off. */
   readonly snoozes: number;
+  /** Since when an attempt has been running that was failed for taking too long. */
+  readonly overrunning_since: Date | null;
   /** How far it is, if it has reported that. */
   readonly progress: (JobProgress & { readonly reported_at: string }) | null;
 }
@@ -30,6 +32,10 @@ export interface ListedJobRow {
 const controlColumns = `
   (select cancelled_at from graphile_worker._hathi_job_cancellations where job_id = job.id) as cancelled_at,
   coalesce((select snoozes from graphile_worker._hathi_job_snoozes where job_id = job.id), 0) as snoozes,
+  (select min(overrun.started_at) from graphile_worker._hathi_job_overruns as overrun
+    where overrun.job_id = job.id
+      and not exists (select from graphile_worker._hathi_former_workers as former where former.id = overrun.worker_id)
+  ) as overrunning_since,
   (select json_build_object('done', done, 'total', total, 'note', note, 'reported_at', reported_at)
     from graphile_worker._hathi_job_progress where job_id = job.id) as progress`;
 

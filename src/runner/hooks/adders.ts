@@ -6,6 +6,7 @@ import { JobSkippedError } from "../../errors.ts";
 import type { Lifecycle } from "../../hooks/lifecycle.ts";
 import type { Meter } from "../../hooks/meter.ts";
 import type { AddJobFunction, AddJobsFunction, Job, TaskName, TaskSpec } from "../../job.ts";
+import type { TaskRunSettings } from "../../task-options.ts";
 import { traceAddJob, traceAddJobs } from "../../telemetry/trace-adds.ts";
 import { monotonicMs } from "../../util/timers.ts";
 
@@ -15,20 +16,23 @@ interface NameAdders {
 }
 
 interface AddersOptions {
-  readonly settings: AddOptions & { readonly metrics?: Meter | undefined };
+  readonly settings: AddOptions & {
+    readonly metrics?: Meter | undefined;
+    readonly taskOptions?: { readonly [name: string]: TaskRunSettings } | undefined;
+  };
   readonly lifecycle: Lifecycle;
 }
 
 /** The ways in: every job that is added through this library goes past the `beforeJobSchedule` hooks, and is traced. */
 export function makeAdders(database: Pick<Database, "run">, { settings, lifecycle }: AddersOptions): Adders {
   const adders = { addJob: makeAddJob(database, settings), addJobs: makeAddJobs(database, settings) };
-  return acceptDefinitions(throughHooks(counted(adders, settings.metrics), lifecycle));
+  return acceptDefinitions(throughHooks(counted(adders, settings.metrics), lifecycle), settings.taskOptions);
 }
 
 /** The same, where jobs that are added at the same time may share a statement. */
 export function makeSharedAdders(database: Pick<Database, "run">, { settings, lifecycle }: AddersOptions): Adders {
   const adders = { addJob: makeSharedAddJob(database, settings), addJobs: makeAddJobs(database, settings) };
-  return acceptDefinitions(throughHooks(counted(adders, settings.metrics), lifecycle));
+  return acceptDefinitions(throughHooks(counted(adders, settings.metrics), lifecycle), settings.taskOptions);
 }
 
 function counted({ addJob, addJobs }: NameAdders, meter: Meter | undefined): NameAdders {

@@ -1,5 +1,6 @@
 import type { Database } from "../../db/database.ts";
-import { type CancellationRow, readCancellations } from "../../db/statements/control.ts";
+import { type CancellationRow, lookAtHeldJobs } from "../../db/statements/control.ts";
+import type { Job } from "../../job.ts";
 import { clearInterval, setInterval } from "../../util/timers.ts";
 
 export interface CancelWatchOptions {
@@ -11,14 +12,19 @@ export interface CancelWatchOptions {
   /** Ids of jobs that are held and not cancelled yet. */
   readonly held: () => readonly string[];
   readonly onCancelled: (cancellation: CancellationRow) => void;
+  readonly poolId: () => string;
+  /** Jobs that run and whose outcome is still to come. */
+  readonly running: () => readonly Job[];
+  /** A running job is not locked by this pool any more. */
+  readonly onLost: (job: Job) => void;
 }
 
 /** Beyond this many ids it is simpler to ask. */
 const maxHeardEarly = 1_000;
 
 /**
- * Finds out which of a pool's jobs were cancelled: when a notification says so, and at every poll. While notifications arrive, a poll asks
- * only if a job was there at the poll before, so that a pool whose jobs are short asks nothing.
+ * Finds out which of a pool's jobs were cancelled, or are no longer the pool's: when a notification says so, and at every poll. While
+ * notifications arrive, a poll asks only if a job was there at the poll before, so that a pool whose jobs are short asks nothing.
  */
 export class CancelWatch {
   readonly #options: CancelWatchOptions;
@@ -93,16 +99,25 @@ export class CancelWatch {
   }
 
   async #ask(): Promise<void> {
-    const { database, held, onCancelled } = this.#options;
     while (this.#mustAskAgain) {
       this.#mustAskAgain = false;
-      const ids = held();
+      const ids = this.#options.held();
       if (ids.length === 0) return;
       try {
-        for (const row of await database.run(readCancellations, { ids })) onCancelled(row);
+        await this.#look(ids);
       } catch {
         return; // the next poll asks again, and the claimer reports an unreachable database
       }
+    }
+  }
+
+  async #look(ids: readonly string[]): Promise<void> {
+    const { database, poolId, running, onCancelled, onLost } = this.#options;
+    const id = poolId();
+    const jobById = new Map(running().flatMap((job) => (job.locked_by === id ? [[job.id, job]] : [])));
+    for (const row of await database.run(lookAtHeldJobs, { ids, poolId: id, runningIds: [...jobById.keys()] })) {
+      if (row.is_lost) onLost(jobById.get(row.job_id)!);
+      else onCancelled(row);
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { Job } from "../../job.ts";
-import type { JobCancelledError } from "../../job-errors.ts";
+import { type JobCancelledError, JobLostError } from "../../job-errors.ts";
 import { monotonicMs, queueMicrotask, setImmediate } from "../../util/timers.ts";
 import type { Unstarted } from "../claim/buffer.ts";
 import type { Room } from "../claim/claim-request.ts";
@@ -137,6 +137,12 @@ export class Dispatcher {
 
   cancel(jobId: string, error: JobCancelledError): void {
     this.#cancels.cancel(jobId, error);
+  }
+
+  /** Tells a job to stop that is no longer ours. What it reports will find its row given away. */
+  lose(job: Job): void {
+    const message = `The lock of job ${job.id} was removed or given to another worker, so what this run does may be done twice.`;
+    this.#running.abort(job, new JobLostError(message));
   }
 
   /** Tells everything that runs under this switch to stop. */

@@ -37,6 +37,12 @@ export class RunningJobs {
     if (run) run.isAbandoned = true;
   }
 
+  /** Tells a job to stop, unless its outcome is decided: elsewhere, or by a transaction of its task. */
+  abort(job: Job, reason: Error): void {
+    const run = this.runs().find((each) => each.job === job);
+    if (run && !run.isAbandoned && !run.completion) run.abort(reason);
+  }
+
   /** Tells everything that runs under this switch to stop. */
   abortAll(stopped: StopSwitch, reason: Error): void {
     for (const run of this.runs()) if (run.stopSwitch === stopped) run.abort(reason);
