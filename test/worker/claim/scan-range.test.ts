@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Claimed, ScanRanges } from "../../../src/worker/claim/scan-range.ts";
 
@@ -124,4 +125,79 @@ test("a search for queues that finds none is costly, however many jobs were foun
   const many = claimed(Array.from({ length: 2_000 }, () => null));
   for (const now of [1_000, 1_100]) ranges.learn(now, everywhere, { ...cheap, queues_ms: 100 }, many);
   expect(ranges.next(1_101)).toEqual({ ...everywhere, withQueues: false });
+});
+
+/** A queue of a made-up database. */
+interface Queue {
+  jobs: number;
+  holder: "us" | "another pool" | null;
+  /** An application has locked its row. */
+  isLocked: boolean;
+}
+
+type Deed = "take" | "lock" | "release" | "add";
+
+test("no queue that we released and that is free for its next job is left to a search", () => {
+  const act = fc.record({
+    queue: fc.integer({ min: 0, max: 4 }),
+    deed: fc.constantFrom<Deed>("take", "lock", "release", "release", "add"),
+  });
+  const round = fc.record({
+    before: fc.array(act, { maxLength: 4 }),
+    during: fc.array(act, { maxLength: 2 }),
+    room: fc.integer({ min: 1, max: 4 }),
+    hasFailed: fc.boolean(),
+    restMs: fc.constantFrom(1, 1, 1, 300),
+  });
+  fc.assert(
+    fc.property(fc.array(round, { maxLength: 30 }), (rounds) => {
+      const ranges = afterCostlySearches();
+      const queues = Array.from({ length: 5 }, (): Queue => ({ jobs: 1, holder: "us", isLocked: false }));
+      /** Those that a claim has to find without a search. */
+      const ours = new Set<number>();
+      const deeds: Record<Deed, (queue: Queue, id: number) => void> = {
+        add: (queue) => queue.jobs++,
+        lock: (queue) => (queue.isLocked = !queue.isLocked),
+        take: (queue, id) => {
+          if (queue.holder !== null && queue.holder !== "another pool") return;
+          queue.holder = queue.holder ? null : "another pool";
+          ours.delete(id);
+        },
+        release: (queue, id) => {
+          if (queue.holder !== "us") return;
+          queue.holder = null;
+          ranges.released(id);
+          ours.add(id);
+        },
+      };
+      let now = 1_100;
+      for (const { before, during, room, hasFailed, restMs } of rounds) {
+        now += restMs;
+        for (const { queue, deed } of before) deeds[deed](queues[queue]!, queue);
+        const range = ranges.next(now);
+        if (!range.withQueues) expect(range.ownQueues).toEqual(expect.arrayContaining([...ours]));
+        const visited = (range.withQueues ? [...queues.keys()] : range.ownQueues).filter(
+          (id) => queues[id]!.holder === null && queues[id]!.jobs > 0,
+        );
+        const free = visited.filter((id) => !queues[id]!.isLocked);
+        const taken = hasFailed ? [] : free.slice(0, room);
+        for (const id of taken) Object.assign(queues[id]!, { holder: "us", jobs: queues[id]!.jobs - 1 });
+        // What is empty has been seen to be.
+        for (const id of [...ours]) if (!hasFailed && (taken.includes(id) || queues[id]!.jobs === 0)) ours.delete(id);
+        // The claim has read what it reads, and its answer is on the way.
+        const others = during.filter(({ queue }) => !taken.includes(queue));
+        for (const { queue, deed } of others) deeds[deed](queues[queue]!, queue);
+        if (hasFailed) continue;
+        const left = visited.filter((id) => !taken.includes(id));
+        const isFull = taken.length === room;
+        const answer = {
+          ...cheap,
+          queues_ms: 20,
+          left_queues: range.withQueues ? null : left,
+          due_in_ms: !isFull && left.length > 0 ? 0 : null,
+        };
+        ranges.learn(now, range, answer, claimed(taken, isFull));
+      }
+    }),
+  );
 });
