@@ -1,7 +1,7 @@
 import type { Listener } from "../../db/listener.ts";
 import type { Job } from "../../job.ts";
 import { deferred } from "../../util/deferred.ts";
-import type { Worker, WorkerPool } from "../../worker.ts";
+import type { WorkerPool } from "../../worker.ts";
 import type { PoolOptions } from "../pool-options.ts";
 import type { CancelWatch } from "../run/cancel-watch.ts";
 import type { Dispatcher } from "../run/dispatcher.ts";
@@ -12,6 +12,7 @@ import type { Outage } from "../settle/outage.ts";
 import type { PlaceWatch } from "../settle/place-watch.ts";
 import type { Strays } from "../settle/strays.ts";
 import type { WriteBack } from "../settle/write-back.ts";
+import { ClaimEvents } from "./claim-events.ts";
 import type { Room } from "./claim-request.ts";
 import { Claimer } from "./claimer.ts";
 import { Fleet, readFleetNews } from "./fleet.ts";
@@ -21,6 +22,7 @@ import { LimitedClaims } from "./limited-claims.ts";
 import type { LocalQueueView } from "./local-queue.ts";
 import type { PauseGate } from "./pause-gate.ts";
 import { PayloadReader } from "./payload-reader.ts";
+import { SkippedFlags } from "./skipped-flags.ts";
 
 export interface IntakeOptions extends PoolOptions {
   readonly workerPool: WorkerPool;
@@ -46,11 +48,12 @@ export class Intake {
   readonly #claimer: Claimer;
   readonly #limits: LimitedClaims;
   readonly #reader: PayloadReader;
+  readonly #skippedFlags: SkippedFlags;
+  readonly #events: ClaimEvents;
   readonly #listener: Listener | undefined;
   readonly #stop = new AbortController();
   readonly #firstScan = deferred();
   #claiming: Promise<void> = Promise.resolve();
-  #firstFlags: Promise<string[] | null> | undefined;
   #isDeaf = false;
   #returnsBefore = 0;
 
@@ -66,6 +69,8 @@ export class Intake {
       isWaiting: (job) => options.dispatcher.unstarted().includes(job),
       onReturn: (jobs) => options.writeBack.returnUnstarted({ jobs, queueIds: [] }),
     });
+    this.#skippedFlags = new SkippedFlags(options);
+    this.#events = new ClaimEvents({ ...options, freeSlots: () => options.dispatcher.freeSlots });
     this.#fleet = this.#makeFleet();
     this.#limits = new LimitedClaims({
       database: options.database,
@@ -90,7 +95,7 @@ export class Intake {
 
   /** Plugins know that the workers start, which happens with the first claim. */
   get hasStartedWorkers(): boolean {
-    return this.#firstFlags !== undefined;
+    return this.#skippedFlags.hasStartedWorkers;
   }
 
   start(): void {
@@ -202,7 +207,7 @@ export class Intake {
   }
 
   #makeClaimer(): Claimer {
-    const { database, emit, settings, outage, strays, localQueue, dispatcher, workerPool, lifeline } = this.#options;
+    const { database, settings, outage, strays, localQueue, dispatcher, workerPool, lifeline } = this.#options;
     return new Claimer({
       database,
       lifeline,
@@ -219,7 +224,7 @@ export class Intake {
         else this.refreshTasks();
       },
       room: () => this.#room(),
-      forbiddenFlags: () => this.#flagsToSkip(),
+      forbiddenFlags: () => this.#skippedFlags.ask(),
       acceptedFlags: settings.acceptedFlags ?? null,
       useNodeTime: settings.useNodeTime,
       relaxed: this.#options.ownsTransactions,
@@ -227,7 +232,7 @@ export class Intake {
       onClaiming: () => {
         this.#returnsBefore = dispatcher.returns;
         localQueue?.polling();
-        this.#forFreeSlots((worker) => emit("worker:getJob:start", { worker }));
+        this.#events.started();
       },
       onPauses: (pauses, askedAt) => this.#options.pauses.learn(pauses, askedAt),
       onClaimed: (jobs, wanted, bytes, unread, starts) => {
@@ -235,13 +240,10 @@ export class Intake {
         if (starts) this.#options.places.claimed(jobs.length);
         this.#handOn(jobs, wanted, bytes, unread, starts);
       },
-      onAnswer: (jobs, wanted, durationMs) => {
-        if (emit.heard("claim:complete")) emit("claim:complete", { workerPool, jobs, wanted, durationMs });
-      },
+      onAnswer: (jobs, wanted, durationMs) => this.#events.answered(jobs, wanted, durationMs),
       onError: (error) => {
         this.#firstScan.resolve();
-        emit("claim:error", { workerPool, error });
-        this.#forFreeSlots((worker) => emit("worker:getJob:error", { worker, error }));
+        this.#events.failed(error);
       },
     });
   }
@@ -308,7 +310,7 @@ export class Intake {
     unread: ReadonlySet<Job>,
     starts?: ReadonlyMap<string, JobStart>,
   ): void {
-    const { emit, localQueue, handOver, dispatcher, writeBack } = this.#options;
+    const { localQueue, handOver, dispatcher, writeBack } = this.#options;
     handOver?.claimed(jobs);
     localQueue?.claimed(jobs, wanted, () => this.#claimer.wake());
     if (dispatcher.returns !== this.#returnsBefore) {
@@ -319,7 +321,7 @@ export class Intake {
     if (starts && isEntering) dispatcher.expect(jobs, starts);
     this.#enter(unread.size > 0 && isEntering ? this.#reader.take(jobs, unread) : jobs, bytes);
     this.#options.cancels?.claimed(jobs);
-    if (jobs.length < wanted && isEntering) this.#forFreeSlots((worker) => emit("worker:getJob:empty", { worker }));
+    if (jobs.length < wanted && isEntering) this.#events.cameUpEmpty();
   }
 
   /** False if they were claimed under an id that was taken for dead meanwhile, or after we have closed. */
@@ -336,28 +338,6 @@ export class Intake {
     interceptors?.onClaimed?.(jobs);
     dispatcher.accept(jobs, bytes);
     if (dispatcher.waiting > 0) localQueue?.holding();
-  }
-
-  /** A claim is made for the whole pool; whoever listens hears of it from each slot that could take a job. */
-  #forFreeSlots(say: (worker: Worker) => void): void {
-    const { emit, dispatcher } = this.#options;
-    if (emit.heard("worker:getJob:start") || emit.heard("worker:getJob:empty") || emit.heard("worker:getJob:error")) {
-      for (const slot of dispatcher.freeSlots.toReversed()) say(slot);
-    }
-  }
-
-  async #flagsToSkip(): Promise<readonly string[] | null> {
-    const flags = await this.#options.forbiddenFlags();
-    if (this.#firstFlags) return flags;
-    this.#firstFlags = this.#startWorkers(flags ? [...flags] : null);
-    return this.#firstFlags;
-  }
-
-  async #startWorkers(flags: string[] | null): Promise<string[] | null> {
-    const { hooks, slots } = this.#options;
-    let flagsToSkip = flags;
-    for (const worker of slots) flagsToSkip = await hooks.onWorkerStart(worker, flagsToSkip);
-    return flagsToSkip;
   }
 }
 
