@@ -100,7 +100,7 @@ export const s14 = {
     const tasks = ["job", ...others.map(({ task }) => task)];
     return withPlace(measured, [...others, plan], async (place) => {
       if (newcomers) return measureNewcomers(measured, place, newcomers);
-      await declareLimits(measured, place, limits);
+      await declareLimits(measured, place, limits, tasks);
       const holder = isPinned ? await place.connect() : undefined;
       await holder?.query("begin isolation level repeatable read; select pg_current_xact_id()");
       try {
@@ -142,11 +142,11 @@ function measureNewcomers({ system, options }, place, count) {
  * limited rests for a quarter of a second, and a build waits for every older snapshot.) The worker that does it runs no jobs: it accepts only flags
  * that none has.
  */
-function declareLimits({ system, options }, place, limits) {
+function declareLimits({ system, options }, place, limits, tasks) {
   if (system.family !== "ours" || Object.keys(limits).length === 0) return;
   return withProcesses([system.worker], async ([worker]) => {
     const settings = { ...system.settings(options), acceptedFlags: ["none"] };
-    await worker.call("start", { place: place.address, settings, tasks: ["job"], behaviour: "noop" });
+    await worker.call("start", { place: place.address, settings, tasks, behaviour: "noop" });
     await untilIndexed(place, system.family);
     await worker.call("stop");
   });

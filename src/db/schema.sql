@@ -222,6 +222,8 @@ create table graphile_worker._hathi_limit_rates (
   tat timestamp with time zone not null,
   free_at timestamp with time zone not null,
   late_until timestamp with time zone,
+  spare integer not null default 0,
+  spare_until timestamp with time zone,
   constraint _hathi_limit_rates_limit_id_fkey FOREIGN KEY (limit_id) REFERENCES graphile_worker._hathi_limits(id) ON DELETE CASCADE,
   constraint _hathi_limit_rates_pkey PRIMARY KEY (limit_id, key)
 );
@@ -865,7 +867,7 @@ AS $hathi$
     permanently_failed = known.permanently_failed + excluded.permanently_failed;
 $hathi$;
 
-create function graphile_worker._hathi_admit_jobs(limit_ids integer[], rows tid[], queue_ids integer[], most integer, moment timestamp with time zone, horizon timestamp with time zone, late_ms double precision, OUT admitted integer[], OUT start_ats timestamp with time zone[], OUT slacks double precision[], OUT release_at timestamp with time zone)
+create function graphile_worker._hathi_admit_jobs(limit_ids integer[], rows tid[], queue_ids integer[], most integer, moment timestamp with time zone, horizon timestamp with time zone, late_ms double precision, OUT admitted integer[], OUT counts integer[], OUT start_ats timestamp with time zone[], OUT steps double precision[], OUT slacks double precision[], OUT release_at timestamp with time zone)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -889,9 +891,12 @@ declare
   s_free integer[] := '{}';
   s_tat timestamptz[] := '{}';
   s_late timestamptz[] := '{}';
-  s_step double precision[] := '{}';
+  s_places integer[] := '{}';
+  s_window double precision[] := '{}';
   s_burst integer[] := '{}';
   s_slack double precision[] := '{}';
+  s_spare integer[] := '{}';
+  s_spare_until timestamptz[] := '{}';
   s_spent boolean[] := '{}';
   own record;
   job_payload json;
@@ -899,26 +904,35 @@ declare
   state integer;
   met integer[];
   costs integer[];
+  met_steps double precision[];
+  met_spares integer[];
   start_at timestamptz;
   free_at timestamptz;
   slack double precision;
+  step double precision;
+  spare integer;
   is_admitted boolean;
   is_whole boolean;
   cost integer;
   name text;
   wanted_key text;
+  base timestamptz;
+  total integer := 0;
+  at_once integer;
 begin
   admitted := '{}';
+  counts := '{}';
   start_ats := '{}';
+  steps := '{}';
   slacks := '{}';
   for bound in
     select l.id, l.kind, l.path, coalesce(o.places, l.places) as places, coalesce(o.period_ms, l.period_ms) as period_ms,
       coalesce(o.burst, l.burst) as burst, l.cost, l.cost_path,
-      array(
+      case when l.kind = 'concurrency' then array(
         select task.id from graphile_worker._hathi_limited_tasks as member
         join graphile_worker._private_tasks as task on task.identifier = member.task
         where l.id = any (member.limit_ids)
-      ) as tasks
+      ) end as tasks
     from graphile_worker._hathi_limits as l
     left join graphile_worker._hathi_limit_overrides as o on o.limit_id = l.id and o.key = '*'
     where l.id = any (limit_ids)
@@ -935,17 +949,23 @@ begin
     b_tasks := b_tasks || bound.tasks::text;
   end loop;
 
+  <<jobs>>
   for nth in 1 .. cardinality(rows) loop
-    exit when cardinality(admitted) >= most;
+    exit when total >= most;
     continue when queue_ids[nth] = any (refused_queues);
-    select job.payload into job_payload from graphile_worker._private_jobs as job where job.ctid = rows[nth];
     met := '{}';
     costs := '{}';
+    met_steps := '{}';
+    met_spares := '{}';
     start_at := moment;
     slack := null;
     is_admitted := true;
     is_whole := false;
+    job_payload := null;
     for b in 1 .. cardinality(b_id) loop
+      if job_payload is null and (b_path[b] <> '{}' or b_cost_path[b] is not null) then
+        select job.payload into job_payload from graphile_worker._private_jobs as job where job.ctid = rows[nth];
+      end if;
       wanted_key := case
         when b_path[b] = '{}' then '*'
         else graphile_worker._hathi_limit_key(job_payload, b_path[b]::text[])
@@ -953,17 +973,14 @@ begin
       name := b || wanted_key;
       state := array_position(s_name, name);
       if state is null then
-        select o.places, o.period_ms, o.burst, (
-            select r.tat from graphile_worker._hathi_limit_rates as r where r.limit_id = b_id[b] and r.key = wanted_key
-          ) as tat, (
-            select r.late_until from graphile_worker._hathi_limit_rates as r
-            where r.limit_id = b_id[b] and r.key = wanted_key and r.late_until <= horizon + interval '5 seconds'
-          ) as late_until, (
+        select o.places, o.period_ms, o.burst, r.tat, r.spare, r.spare_until,
+          case when r.late_until <= horizon + interval '5 seconds' then r.late_until end as late_until, (
             select h.until from graphile_worker._hathi_limit_holds as h
             where h.limit_id = b_id[b] and h.key = wanted_key and h.until > moment
           ) as held_until
         into own
         from (select 1) as one
+        left join graphile_worker._hathi_limit_rates as r on r.limit_id = b_id[b] and r.key = wanted_key
         left join graphile_worker._hathi_limit_overrides as o
           on o.limit_id = b_id[b] and o.key = wanted_key and wanted_key <> '*';
         s_name := s_name || name;
@@ -975,21 +992,22 @@ begin
             then coalesce(own.places, b_places[b])
               - graphile_worker._hathi_count_locked(b_tasks[b]::integer[], b_path[b]::text[], wanted_key)
         end;
+        s_places := s_places || case when b_kind[b] = 'rate' then coalesce(own.places, b_places[b]) end;
         s_slack := s_slack || graphile_worker._hathi_rate_slack(coalesce(own.period_ms, b_period[b]));
-        s_step := s_step || case
-          when b_kind[b] <> 'rate' then null
-          when coalesce(own.places, b_places[b]) > 0
-            then (coalesce(own.period_ms, b_period[b]) + s_slack[cardinality(s_slack)]) / coalesce(own.places, b_places[b])
-          else 'infinity'
-        end;
-        s_burst := s_burst || coalesce(own.burst, b_burst[b]);
         state := cardinality(s_name);
+        s_window := s_window || coalesce(own.period_ms, b_period[b]) + s_slack[state];
+        s_burst := s_burst || coalesce(own.burst, b_burst[b]);
         -- A time further ahead than any claim could have made it is from before the server's clock was set back, or the rate was raised.
+        s_spare_until := s_spare_until || case
+          when own.spare_until between moment and horizon + (2 * s_window[state] + 5000) * interval '1 millisecond' then own.spare_until
+        end;
+        s_spare := s_spare || case when s_spare_until[state] is null then 0 else least(own.spare, s_places[state] / 4) end;
         s_tat := s_tat || least(
           coalesce(own.tat, '-infinity'),
-          greatest(horizon, own.late_until) + nullif(s_step[state], 'infinity') * interval '1 millisecond' * greatest(
-            s_burst[state] + 1, least(b_places[b], case when b_cost_path[b] is null then b_cost[b] end)
-          )
+          greatest(horizon, own.late_until)
+            + s_window[state] / nullif(s_places[state] - s_places[state] / 4, 0) * interval '1 millisecond' * greatest(
+              s_burst[state] + 1, least(b_places[b], case when b_cost_path[b] is null then b_cost[b] end)
+            )
         );
         s_late := s_late || own.late_until;
         s_spent := s_spent || coalesce(own.tat > s_tat[state], false);
@@ -1001,8 +1019,10 @@ begin
         exit;
       end if;
       cost := 1;
+      spare := 0;
+      step := null;
       if b_kind[b] = 'rate' then
-        if s_step[state] = 'infinity' then
+        if s_places[state] <= 0 then
           is_admitted := false;
           is_whole := is_whole or b_path[b] = '{}';
           exit;
@@ -1014,9 +1034,44 @@ begin
             else graphile_worker._hathi_limit_number(job_payload, b_cost_path[b]::text[], 1000000)
           end
         );
+        spare := greatest(s_spare[state], least(cost - 1 - s_burst[state], s_places[state] / 4));
+        step := s_window[state] / (s_places[state] - spare);
+
+        if nth = 1 and cardinality(b_id) = 1 and b_path[b] = '{}' and b_cost_path[b] is null
+          and queue_ids is null and late_ms = 0
+          and spare = 0 and cost - 1 <= s_burst[state] then
+          -- One rate, and all jobs alike: their times are known without looking at them.
+          base := greatest(s_tat[state], moment);
+          total := floor(least(1e6, (date_part('epoch', horizon - base) * 1000 / step + 1 + s_burst[state]) / cost));
+          at_once := floor(least(1e6, (date_part('epoch', moment - base) * 1000 / step + 1 + s_burst[state]) / cost));
+          total := greatest(0, least(total, cardinality(rows), most));
+          at_once := greatest(0, least(at_once, total));
+          if total < cardinality(rows) then
+            release_at := base + ((total + 1)::double precision * cost - 1 - s_burst[state]) * step * interval '1 millisecond';
+          end if;
+          admitted := array(select generate_series(1, total));
+          if at_once > 0 then
+            counts := counts || at_once;
+            start_ats := start_ats || moment;
+            steps := steps || 0::double precision;
+            slacks := slacks || s_slack[state];
+          end if;
+          if total > at_once then
+            counts := counts || (total - at_once);
+            start_ats := start_ats || base + ((at_once + 1)::double precision * cost - 1 - s_burst[state]) * step * interval '1 millisecond';
+            steps := steps || cost * step;
+            slacks := slacks || s_slack[state];
+          end if;
+          if total > 0 then
+            s_tat[state] := base + total::double precision * cost * step * interval '1 millisecond';
+            s_spent[state] := true;
+          end if;
+          exit jobs;
+        end if;
+
         free_at := case
           when s_tat[state] = '-infinity' then moment
-          else s_tat[state] + (cost - 1 - s_burst[state]) * s_step[state] * interval '1 millisecond'
+          else s_tat[state] + (cost - 1 - s_burst[state]) * step * interval '1 millisecond'
         end;
         start_at := greatest(start_at, free_at);
         slack := least(slack, s_slack[state]);
@@ -1029,6 +1084,8 @@ begin
       end if;
       met := met || state;
       costs := costs || cost;
+      met_steps := met_steps || step;
+      met_spares := met_spares || spare;
     end loop;
     if not is_admitted then
       -- What is used up as a whole admits no other job either.
@@ -1039,8 +1096,17 @@ begin
     for m in 1 .. cardinality(met) loop
       state := met[m];
       s_free[state] := s_free[state] - 1;
-      if s_step[state] is not null then
-        s_tat[state] := greatest(s_tat[state], start_at + late) + costs[m] * s_step[state] * interval '1 millisecond';
+      if met_steps[m] is not null then
+        -- What a job costs beyond the burst is waited for before it starts, and what `spare` does not cover once more after it.
+        s_tat[state] := greatest(
+          s_tat[state], start_at + late - greatest(0, costs[m] - 1 - s_burst[state]) * met_steps[m] * interval '1 millisecond'
+        ) + (costs[m] + greatest(0, costs[m] - 1 - s_burst[state] - met_spares[m])) * met_steps[m] * interval '1 millisecond';
+        if costs[m] - 1 > s_burst[state] then
+          s_spare[state] := met_spares[m];
+          s_spare_until[state] := greatest(
+            s_spare_until[state], start_at + late + (s_window[state] + s_slack[state]) * interval '1 millisecond'
+          );
+        end if;
         s_spent[state] := true;
         if late > interval '0' then
           s_late[state] := greatest(s_late[state], start_at + late);
@@ -1048,16 +1114,27 @@ begin
       end if;
     end loop;
     admitted := admitted || nth;
-    start_ats := start_ats || case when slack is not null then start_at end;
-    slacks := slacks || slack;
-  end loop;
+    total := total + 1;
+    start_at := case when slack is not null then start_at end;
+    if counts <> '{}' and start_ats[cardinality(counts)] is not distinct from start_at
+      and slacks[cardinality(counts)] is not distinct from slack then
+      counts[cardinality(counts)] := counts[cardinality(counts)] + 1;
+    else
+      counts := counts || 1;
+      start_ats := start_ats || start_at;
+      steps := steps || 0::double precision;
+      slacks := slacks || slack;
+    end if;
+  end loop jobs;
 
-  insert into graphile_worker._hathi_limit_rates as rate (limit_id, key, tat, free_at, late_until)
-  select b_id[s_bound[nth]], s_key[nth], s_tat[nth], s_tat[nth] - s_burst[nth] * s_step[nth] * interval '1 millisecond', s_late[nth]
+  insert into graphile_worker._hathi_limit_rates as rate (limit_id, key, tat, free_at, late_until, spare, spare_until)
+  select b_id[s_bound[nth]], s_key[nth], s_tat[nth],
+    s_tat[nth] - s_burst[nth] * s_window[nth] / (s_places[nth] - s_spare[nth]) * interval '1 millisecond', s_late[nth], s_spare[nth], s_spare_until[nth]
   from generate_series(1, cardinality(s_name)) as nth
   where s_spent[nth]
   order by 1, 2
-  on conflict (limit_id, key) do update set tat = excluded.tat, free_at = excluded.free_at, late_until = excluded.late_until;
+  on conflict (limit_id, key) do update set
+    tat = excluded.tat, free_at = excluded.free_at, late_until = excluded.late_until, spare = excluded.spare, spare_until = excluded.spare_until;
 end;
 $hathi$;
 
@@ -1508,7 +1585,7 @@ begin
 end;
 $hathi$;
 
-create function graphile_worker._hathi_claim_limited(pool_id text, task_ids integer[], wanted integer, ahead integer, per_queue integer, forbidden text[], accepted text[], clock timestamp with time zone, with_queues boolean, turns jsonb, nth integer, relaxed boolean, lates jsonb, OUT jobs text, OUT starts text, OUT took_ms double precision, OUT due_in_ms double precision, OUT is_blocked boolean, OUT new_turns jsonb)
+create function graphile_worker._hathi_claim_limited(pool_id text, task_ids integer[], wanted integer, ahead integer, per_queue integer, forbidden text[], accepted text[], clock timestamp with time zone, with_queues boolean, turns jsonb, nth integer, relaxed boolean, lates jsonb, timed_ahead integer, OUT jobs text, OUT starts text, OUT took_ms double precision, OUT due_in_ms double precision, OUT is_blocked boolean, OUT new_turns jsonb)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1526,6 +1603,7 @@ create function graphile_worker._hathi_claim_limited(pool_id text, task_ids inte
  SET enable_material TO 'off'
  SET jit TO 'off'
  SET extra_float_digits TO '1'
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $hathi$
 declare
   instant constant timestamptz := coalesce(clock, now());
@@ -1544,6 +1622,7 @@ declare
   t_path text[] := '{}';
   t_admit text[] := '{}';
   t_rated boolean[] := '{}';
+  t_alike boolean[] := '{}';
   t_late double precision[] := '{}';
   t_durable boolean[] := '{}';
   t_done boolean[] := '{}';
@@ -1559,8 +1638,8 @@ declare
   head record;
   taken_rows tid[];
   taken_queues integer[];
-  taken_ids bigint[] := '{}';
-  ids bigint[];
+  taken integer := 0;
+  job_texts text[] := '{}';
   start_texts text[] := '{}';
   mine integer[];
   is_durable boolean := false;
@@ -1568,6 +1647,7 @@ declare
   due timestamptz;
   has_queued boolean;
   has_verdict boolean;
+  spare integer;
   last_place integer;
 begin
   is_blocked := false;
@@ -1617,33 +1697,39 @@ begin
   end loop;
 
   for member in
-    select task.id, m.limit_ids, m.since, coalesce((
-        select l.path from graphile_worker._hathi_limits as l
-        where l.id = any (m.limit_ids) and l.path <> '{}'
-        order by l.kind <> 'fair', l.kind <> 'concurrency', l.id
-        limit 1
-      ), '{}') as path
-    from graphile_worker._hathi_limited_tasks as m
-    join graphile_worker._private_tasks as task on task.identifier = m.task
-    where task.id = any (task_ids)
-    order by hashint4(task.id + nth)
+    select known.*, array(
+        select l.id from graphile_worker._hathi_limits as l
+        where l.id = any (known.limit_ids)
+          and (l.kind = 'rate' or l.kind = 'concurrency' and l.path <> '{}' and l.path <> known.path)
+      ) as admit, own.is_rated, own.is_durable, own.has_one_rate
+    from (
+      select task.id, m.limit_ids, m.since, coalesce((
+          select l.path from graphile_worker._hathi_limits as l
+          where l.id = any (m.limit_ids) and l.path <> '{}'
+          order by l.kind <> 'fair', l.kind <> 'concurrency', l.id
+          limit 1
+        ), '{}') as path
+      from graphile_worker._hathi_limited_tasks as m
+      join graphile_worker._private_tasks as task on task.identifier = m.task
+      where task.id = any (task_ids)
+    ) as known
+    cross join lateral (
+      select coalesce(bool_or(l.kind = 'rate'), false) as is_rated,
+        coalesce(bool_or(l.kind = 'rate' or l.kind = 'concurrency' and l.path <> '{}'), false) as is_durable,
+        count(*) filter (where l.kind = 'rate') = 1 and bool_and(l.path = '{}' and l.cost_path is null) as has_one_rate
+      from graphile_worker._hathi_limits as l
+      where l.id = any (known.limit_ids)
+    ) as own
+    order by hashint4(known.id + nth)
   loop
     t_id := t_id || member.id;
     t_limits := t_limits || member.limit_ids::text;
     t_path := t_path || member.path::text;
-    t_admit := t_admit || array(
-      select l.id from graphile_worker._hathi_limits as l
-      where l.id = any (member.limit_ids)
-        and (l.kind = 'rate' or l.kind = 'concurrency' and l.path <> '{}' and l.path <> member.path)
-    )::text;
-    t_rated := t_rated || exists (
-      select from graphile_worker._hathi_limits as l where l.id = any (member.limit_ids) and l.kind = 'rate'
-    );
+    t_admit := t_admit || member.admit::text;
+    t_rated := t_rated || member.is_rated;
+    t_alike := t_alike || member.has_one_rate;
+    t_durable := t_durable || member.is_durable;
     t_late := t_late || least(5000, coalesce((lates ->> member.id::text)::double precision, 0));
-    t_durable := t_durable || exists (
-      select from graphile_worker._hathi_limits as l
-      where l.id = any (member.limit_ids) and (l.kind = 'rate' or l.kind = 'concurrency' and l.path <> '{}')
-    );
     t_blocked := t_blocked || false;
     -- Claims that knew nothing of the limit may still be under way.
     t_done := t_done || (member.since between moment - interval '250 milliseconds' and moment + interval '250 milliseconds');
@@ -1677,29 +1763,23 @@ begin
         );
         due := least(due, verdict.release_at);
         continue when verdict.admitted = '{}';
-        taken_rows := array(select queued.rows[a] from unnest(verdict.admitted) as a);
+        taken_rows := array(select queued.rows[a] from unnest(verdict.admitted) with ordinality as admitted (a, place) order by place);
         taken_queues := array(select distinct queued.queue_ids[a] from unnest(verdict.admitted) as a);
-        ids := array(select queued.ids[a] from unnest(verdict.admitted) with ordinality as admitted (a, place) order by place);
-        update graphile_worker._private_jobs as job
-        set attempts = job.attempts + 1, locked_by = pool_id, locked_at = instant
-        where job.ctid = any (taken_rows);
+        start_texts := start_texts || graphile_worker._hathi_start_texts(
+          taken, verdict.counts, verdict.start_ats, verdict.steps, verdict.slacks, t_late[t], began_at
+        );
+        job_texts := job_texts || graphile_worker._hathi_take_jobs(pool_id, instant, taken_rows);
         update graphile_worker._private_job_queues as queue
         set locked_by = pool_id, locked_at = instant
         where queue.id = any (taken_queues);
         is_durable := true;
-        for a in 1 .. cardinality(ids) loop
-          if verdict.start_ats[a] is not null then
-            start_texts := start_texts || json_build_array(
-              ids[a]::text, date_part('epoch', verdict.start_ats[a] - began_at) * 1000, verdict.slacks[a], t_late[t]
-            )::text;
-          end if;
-        end loop;
-        taken_ids := taken_ids || ids;
-        room := room - cardinality(ids);
-        left_now := greatest(0, left_now - cardinality(ids));
+        most := cardinality(taken_rows);
+        taken := taken + most;
+        room := room - most;
+        left_now := greatest(0, left_now - most);
         for w in 1 .. cardinality(w_id) loop
           if w_id[w] = any (t_limits[t]::integer[]) then
-            w_free[w] := w_free[w] - cardinality(ids);
+            w_free[w] := w_free[w] - most;
           end if;
         end loop;
       end loop;
@@ -1732,11 +1812,16 @@ begin
               exit;
             end if;
             -- Ahead of the free slots only where the limit has places to spare: what is held takes a place.
-            most := case
-              when t_rated[t] then least(left_now, coalesce(free, left_now))
-              when free is null then room
-              else least(room, free, left_now + greatest(0, free - left_now) / 2)
-            end;
+            spare := room - left_now;
+            if t_rated[t] then
+              spare := case when least(spare, timed_ahead) > 0 and t_alike[t] and t_late[t] = 0
+                then coalesce(graphile_worker._hathi_spare_tokens((t_admit[t]::integer[])[1], left_now, least(spare, timed_ahead), moment), 0)
+                else 0
+              end;
+            end if;
+            most := least(room, coalesce(free, room), left_now + least(
+              spare, case when free is not null then greatest(0, free - left_now) / 2 end
+            ));
             exit when most <= 0;
             if t_path[t] = '{}' then
               select coalesce(array_agg(next.tid), '{}') as rows, false as is_unfinished, null::timestamptz as release_at,
@@ -1778,35 +1863,25 @@ begin
               select * into verdict
               from graphile_worker._hathi_admit_jobs(t_admit[t]::integer[], taken_rows, null, most, moment, horizon, t_late[t]);
               due := least(due, verdict.release_at);
-              taken_rows := array(select found.rows[a] from unnest(verdict.admitted) with ordinality as admitted (a, place) order by place);
+              taken_rows := case
+                when verdict.admitted[cardinality(verdict.admitted)] = cardinality(verdict.admitted) then found.rows[1:cardinality(verdict.admitted)]
+                else array(select found.rows[a] from unnest(verdict.admitted) with ordinality as admitted (a, place) order by place)
+              end;
             end if;
             if cardinality(taken_rows) > 0 then
-              -- The addresses are in the order in which the jobs should start.
-              ids := array(
-                select job.id
-                from unnest(taken_rows) with ordinality as line (tid, place)
-                join graphile_worker._private_jobs as job on job.ctid = line.tid
-                order by line.place
-              );
-              update graphile_worker._private_jobs as job
-              set attempts = job.attempts + 1, locked_by = pool_id, locked_at = instant
-              where job.ctid = any (taken_rows);
               if has_verdict then
-                for a in 1 .. cardinality(ids) loop
-                  if verdict.start_ats[a] is not null then
-                    start_texts := start_texts || json_build_array(
-                      ids[a]::text, date_part('epoch', verdict.start_ats[a] - began_at) * 1000, verdict.slacks[a], t_late[t]
-                    )::text;
-                  end if;
-                end loop;
+                start_texts := start_texts || graphile_worker._hathi_start_texts(
+                  taken, verdict.counts, verdict.start_ats, verdict.steps, verdict.slacks, t_late[t], began_at
+                );
               end if;
-              taken_ids := taken_ids || ids;
-              room := room - cardinality(ids);
-              left_now := greatest(0, left_now - cardinality(ids));
+              job_texts := job_texts || graphile_worker._hathi_take_jobs(pool_id, instant, taken_rows);
+              taken := taken + cardinality(taken_rows);
+              room := room - cardinality(taken_rows);
+              left_now := greatest(0, left_now - cardinality(taken_rows));
               is_durable := is_durable or t_durable[t];
               for w in 1 .. cardinality(w_id) loop
                 if w_id[w] = any (t_limits[t]::integer[]) then
-                  w_free[w] := w_free[w] - cardinality(ids);
+                  w_free[w] := w_free[w] - cardinality(taken_rows);
                   is_durable := is_durable or w_free[w] < w_places[w] / 2;
                 end if;
               end loop;
@@ -1853,35 +1928,8 @@ begin
     end if;
   end loop;
 
-  if taken_ids <> '{}' then
-    select
-      '[' || string_agg(
-        concat(
-          '["', claimed.id, '",', coalesce(claimed.job_queue_id::text, 'null'), ',', claimed.task_id, ',',
-          case when claimed.is_large then 'null' else claimed.payload::text end, ',',
-          claimed.priority, ',', least(greatest(date_part('epoch', claimed.run_at), -1e15), 1e15), ',',
-          claimed.attempts, ',', claimed.max_attempts, ',',
-          case
-            when claimed.last_error is null then 'null'
-            when pg_column_size(claimed.last_error) > 8000 or pg_column_compression(claimed.last_error) is not null
-              then to_json(substr(claimed.last_error, 1, 8000))::text
-            else to_json(claimed.last_error)::text
-          end, ',',
-          least(greatest(date_part('epoch', claimed.created_at), -1e15), 1e15), ',',
-          least(greatest(date_part('epoch', claimed.updated_at), -1e15), 1e15), ',',
-          case when claimed.key is null then 'null' else to_json(claimed.key)::text end, ',', claimed.revision, ',',
-          coalesce(claimed.flags::text, 'null'), case when claimed.is_large then ',1]' else ']' end
-        ),
-        ',' order by claimed.place
-      ) || ']'
-    into jobs
-    from (
-      select job.*, line.place,
-        pg_column_size(job.payload) > 8000
-          or (pg_column_size(job.payload) > 1000 and pg_column_compression(job.payload) is not null) as is_large
-      from unnest(taken_ids) with ordinality as line (id, place)
-      join graphile_worker._private_jobs as job on job.id = line.id
-    ) as claimed;
+  if taken > 0 then
+    jobs := '[' || array_to_string(job_texts, ',') || ']';
     starts := '[' || array_to_string(start_texts, ',') || ']';
     -- A claim that the server forgot in a crash would free a place that is taken. Where there are plenty, that does no harm.
     if relaxed and not is_durable then
@@ -4975,6 +5023,87 @@ begin
     ) as head
     order by head.priority, head.run_at, head.id
   );
+end;
+$hathi$;
+
+create function graphile_worker._hathi_spare_tokens(bound_id integer, wanted integer, ahead integer, moment timestamp with time zone)
+ RETURNS integer
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select greatest(0, floor(least(ahead * within.ms / 25, tokens.jobs / 2 - wanted)))::integer
+  from graphile_worker._hathi_limits as l
+  left join graphile_worker._hathi_limit_overrides as o on o.limit_id = l.id and o.key = '*'
+  left join graphile_worker._hathi_limit_rates as r on r.limit_id = l.id and r.key = '*'
+  cross join lateral (select coalesce(o.places, l.places) as places, coalesce(o.period_ms, l.period_ms) as period_ms) as rate
+  cross join lateral (select graphile_worker._hathi_rate_slack(rate.period_ms) as slack) as given
+  cross join lateral (select least(25, given.slack * 0.4) as ms) as within
+  cross join lateral (
+    select least(1e6, floor((
+      (within.ms - greatest(0, least(1e12, coalesce(date_part('epoch', r.tat - moment) * 1000, 0)))) * rate.places / (rate.period_ms + given.slack)
+      + coalesce(o.burst, l.burst) + 1
+    ) / l.cost)) as jobs
+  ) as tokens
+  where l.id = bound_id and rate.places > 0;
+$hathi$;
+
+create function graphile_worker._hathi_start_texts(taken integer, counts integer[], start_ats timestamp with time zone[], steps double precision[], slacks double precision[], late_ms double precision, began_at timestamp with time zone)
+ RETURNS text[]
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+declare
+  texts text[] := '{}';
+  before integer := taken;
+begin
+  for nth in 1 .. cardinality(counts) loop
+    if start_ats[nth] is not null then
+      texts := texts || concat(
+        '[', before, ',', counts[nth], ',', date_part('epoch', start_ats[nth] - began_at) * 1000, ',', steps[nth], ',', slacks[nth], ',', late_ms, ']'
+      );
+    end if;
+    before := before + counts[nth];
+  end loop;
+  return texts;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_take_jobs(pool_id text, instant timestamp with time zone, rows tid[], OUT jobs text)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+begin
+  with claimed as (
+    update graphile_worker._private_jobs as job
+    set attempts = job.attempts + 1, locked_by = pool_id, locked_at = instant
+    from unnest(rows) with ordinality as line (tid, place)
+    where job.ctid = line.tid
+    returning job.*, line.place,
+      pg_column_size(job.payload) > 8000
+        or (pg_column_size(job.payload) > 1000 and pg_column_compression(job.payload) is not null) as is_large
+  )
+  select string_agg(
+    concat(
+      '["', claimed.id, '",', coalesce(claimed.job_queue_id::text, 'null'), ',', claimed.task_id, ',',
+      case when claimed.is_large then 'null' else claimed.payload::text end, ',',
+      claimed.priority, ',', least(greatest(date_part('epoch', claimed.run_at), -1e15), 1e15), ',',
+      claimed.attempts, ',', claimed.max_attempts, ',',
+      case
+        when claimed.last_error is null then 'null'
+        when pg_column_size(claimed.last_error) > 8000 or pg_column_compression(claimed.last_error) is not null
+          then to_json(substr(claimed.last_error, 1, 8000))::text
+        else to_json(claimed.last_error)::text
+      end, ',',
+      least(greatest(date_part('epoch', claimed.created_at), -1e15), 1e15), ',',
+      least(greatest(date_part('epoch', claimed.updated_at), -1e15), 1e15), ',',
+      case when claimed.key is null then 'null' else to_json(claimed.key)::text end, ',', claimed.revision, ',',
+      coalesce(claimed.flags::text, 'null'), case when claimed.is_large then ',1]' else ']' end
+    ),
+    ',' order by claimed.place
+  ) into jobs
+  from claimed;
 end;
 $hathi$;
 

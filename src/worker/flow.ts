@@ -81,6 +81,7 @@ export class Flow {
       },
       onSettled: (outcome) => {
         this.intake.placeFreed(outcome.job.task_id);
+        if (outcome.kind === "snoozed" && outcome.holds) this.intake.limitsChanged(outcome.job.task_id);
         const dueMs = dueAgainMs(outcome);
         if (dueMs !== undefined) this.intake.expect(dueMs);
         this.intake.wake();

@@ -54,7 +54,7 @@ async function claim(
   database: Database,
   taskIds: readonly number[],
   wanted: number,
-  more: { turns?: Turns; nth?: number; ahead?: number; poolId?: string; clock?: Date } = {},
+  more: { turns?: Turns; nth?: number; ahead?: number; timedAhead?: number; poolId?: string; clock?: Date } = {},
 ): Promise<{ row: ClaimLimitedRow; ids: number[] }> {
   const [row] = await database.run(claimLimitedJobs, {
     poolId: "pool",
@@ -62,6 +62,7 @@ async function claim(
     taskIds,
     wanted,
     ahead: 0,
+    timedAhead: 0,
     perQueue: 1,
     forbidden: null,
     accepted: null,
@@ -292,6 +293,36 @@ test("over two hours of a tenant mix each tenant's share is within 5 % of its we
       ).toBeLessThan(0.05);
     }
   }
+});
+
+test("a rate is claimed ahead of free slots by half of the tokens that are there, and each job is charged", async () => {
+  const { db, database, taskIds } = await prepare();
+  const rate = { ...limit, kind: "rate" as const, places: 2_000, period_ms: 1_000_000, burst: 399 };
+  await declare(db, database, [rate]);
+  await db.query(
+    "insert into graphile_worker._private_jobs (task_id, payload) select $1, '{}' from generate_series(1, 1000)",
+    [taskIds[0]],
+  );
+  const spentUntil = async (): Promise<number> => {
+    const [row] = await db.query<{ at: number }>(
+      "select extract(epoch from tat)::float8 as at from graphile_worker._hathi_limit_rates",
+    );
+    return row!.at;
+  };
+  const first = await claim(database, taskIds, 10, { ahead: 1_000, timedAhead: 1_000 });
+  expect(first.ids).toHaveLength(200);
+  expect(JSON.parse(first.row.starts!)).toEqual([[0, 200, expect.any(Number), 0, 10_000, 0]]);
+  const before = await spentUntil();
+  const second = await claim(database, taskIds, 10, { ahead: 1_000, timedAhead: 40 });
+  expect(second.ids).toHaveLength(50);
+  // A token is due every 505 ms.
+  expect(Math.round(((await spentUntil()) - before) / 0.505)).toBe(50);
+  // Without an estimate of what would start in time, and when tokens are short, there are jobs for free slots only.
+  expect((await claim(database, taskIds, 10, { ahead: 1_000 })).ids).toHaveLength(10);
+  await claim(database, taskIds, 130);
+  const last = await claim(database, taskIds, 12, { ahead: 1_000, timedAhead: 1_000 });
+  expect(last.ids.length).toBeGreaterThanOrEqual(10);
+  expect(last.ids.length).toBeLessThanOrEqual(12);
 });
 
 test("a claim reads little, however many jobs of one key wait and are blocked", async () => {

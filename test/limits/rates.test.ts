@@ -125,6 +125,34 @@ test("a job that met a 429 holds back its key and uses no attempt; other keys go
   expect(attempts).toBe(1);
 });
 
+test("a job that met a 429 holds back those of its task that are claimed and not started", async () => {
+  const db = await freshDatabase();
+  let ran = 0;
+  let ranBefore: number | undefined;
+  await db.query(
+    "select graphile_worker.add_job('call', json_build_object('nth', n)) from generate_series(1, 20000) as n",
+  );
+  const worker = await startWorker(
+    db,
+    {
+      call: ({ nth }: { nth: number }) => {
+        ran++;
+        if (nth === 500) throw new RateLimitError({ retryAfter: "1h" });
+      },
+    },
+    { concurrency: 2, taskOptions: { call: { rateLimit: { limit: 1_000_000, period: "10s", burst: 100_000 } } } },
+  );
+  worker.events.on("job:snoozed", () => {
+    ranBefore = ran;
+  });
+  await until(() => ranBefore !== undefined, { withinMs: 40_000 });
+  await until(
+    async () => (await db.query("select from graphile_worker._private_jobs where locked_at is not null")).length === 0,
+  );
+  expect(ran).toBe(ranBefore);
+  expect(ran).toBeLessThan(20_000);
+});
+
 test.each([{}, { key: "k" }])(
   "a rate that is raised acts at once, although its tokens were spent for an hour (%j)",
   async (keyed) => {

@@ -12,6 +12,8 @@ export interface ClaimLimitedParams {
   readonly wanted: number;
   /** Beyond them, where limits have places to spare. */
   readonly ahead: number;
+  /** How many of those may be jobs that have a time to start. */
+  readonly timedAhead: number;
   readonly perQueue: number;
   readonly forbidden: readonly string[] | null;
   readonly accepted: readonly string[] | null;
@@ -24,8 +26,18 @@ export interface ClaimLimitedParams {
   readonly relaxed: boolean;
 }
 
-/** When a job starts: milliseconds after the claim began in the database, how late it may be, and how much more was granted. */
-export type StartRow = readonly [id: string, afterMs: number, slackMs: number, lateMs: number];
+/**
+ * When jobs start: how many of the claim come before them and how many they are, when the first one starts in milliseconds after the claim began in
+ * the database, how much later each next one, how late each may be, and how much more was granted.
+ */
+export type StartRow = readonly [
+  before: number,
+  count: number,
+  afterMs: number,
+  stepMs: number,
+  slackMs: number,
+  lateMs: number,
+];
 
 export interface ClaimLimitedRow {
   /** JSON text of `ClaimedRow[]`. */
@@ -64,6 +76,7 @@ const claimLimited = {
     params.relaxed,
     params.workerNames,
     JSON.stringify(params.lates),
+    params.timedAhead,
   ],
 };
 const columns = `jobs, starts, took_ms, due_in_ms, is_blocked, new_turns as turns,
@@ -71,7 +84,7 @@ const columns = `jobs, starts, took_ms, due_in_ms, is_blocked, new_turns as turn
       graphile_worker._hathi_report_limits($2::integer[]) as limits`;
 const claimed = `graphile_worker._hathi_claim_limited(
       $1::text, ${unpausedTasks("$13", "$2", "$8")}, $3::integer, $4::integer, $5::integer, $6::text[], $7::text[], $8::timestamptz,
-      $9::boolean, $10::jsonb, $11::integer, $12::boolean, $14::jsonb
+      $9::boolean, $10::jsonb, $11::integer, $12::boolean, $14::jsonb, $15::integer
     )`;
 
 /** Claims jobs of limited tasks, as far as their limits allow. */
@@ -340,6 +353,8 @@ export interface JobLimitRow {
   readonly holders: { id: string; task: string; by: string | null }[] | null;
   /** Due jobs of the same limit and key that come first. */
   readonly ahead: number;
+  /** How many of those may be jobs that have a time to start. */
+  readonly timedAhead: number;
   /** There may be more than were counted. */
   readonly is_cut: boolean;
   readonly free_at: Date | null;

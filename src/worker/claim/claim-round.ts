@@ -179,7 +179,7 @@ export class ClaimRound {
     limits.answered(result, jobs.length, room);
     this.#options.onPauses(result.pauses, askedAt);
     this.#options.onAnswer(jobs, room.jobs, monotonicMs() - askedAt);
-    this.#options.onClaimed(jobs, room.jobs, bytes, unread, limits.starts(result, askedAt));
+    this.#options.onClaimed(jobs, room.jobs, bytes, unread, limits.starts(result, jobs, room, askedAt));
     if (await limits.learn(result.limits, nameById, who.poolId)) this.#schedule.nudge();
   }
 

@@ -1,7 +1,7 @@
 import { clearTimeout, monotonicMs, setTimeout } from "../../util/timers.ts";
 
 /** No job stays claimed for longer than this without being started. */
-const maxHoldMs = 200;
+export const maxHoldMs = 200;
 /** With every slot busy and nothing started for this long, what is held is better off in another process. */
 const stallMs = 40;
 /** How often to check for a stall. */

@@ -77,6 +77,7 @@ export class Intake {
       declaration: options.limitDeclaration,
       relaxed: options.ownsTransactions,
       lateness: options.dispatcher.lateness,
+      isPaced: options.localQueue === undefined,
       pollInterval: () => this.#pollInterval,
       onLimited: options.onLimited,
     });
@@ -147,6 +148,11 @@ export class Intake {
     if (!this.#limits.isLimited(taskId)) return;
     this.#options.places.freed(taskId);
     this.#claimer.nudgeLimited();
+  }
+
+  /** Limits have changed, or a job asked to hold back others: what is held and not started is judged again. */
+  limitsChanged(taskId?: number): void {
+    this.#options.dispatcher.returnHeld(({ task_id }) => task_id === taskId || this.#limits.isLimited(task_id));
   }
 
   refreshTasks(): void {
@@ -237,7 +243,7 @@ export class Intake {
       onPauses: (pauses, askedAt) => this.#options.pauses.learn(pauses, askedAt),
       onClaimed: (jobs, wanted, bytes, unread, starts) => {
         this.#firstScan.resolve();
-        if (starts) this.#options.places.claimed(jobs.length);
+        if (starts) this.#options.places.claimed(jobs);
         this.#handOn(jobs, wanted, bytes, unread, starts);
       },
       onAnswer: (jobs, wanted, durationMs) => this.#events.answered(jobs, wanted, durationMs),
@@ -286,7 +292,10 @@ export class Intake {
       onFleet: (payload) => this.#hearFleet(payload),
       onPauses: () => this.#options.pauses.ask(),
       onLimits: (haveChanged) => {
-        if (haveChanged) this.#claimer.nudge();
+        if (haveChanged) {
+          this.limitsChanged();
+          this.#claimer.nudge();
+        }
         this.#claimer.nudgeLimited();
       },
       onCancel: (payload) => this.#options.cancels?.hear(payload),

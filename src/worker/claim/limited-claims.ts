@@ -10,10 +10,12 @@ import {
   type StartRow,
   type Turns,
 } from "../../db/statements/limits.ts";
+import type { Job } from "../../job.ts";
 import { backoffMs } from "../../util/backoff.ts";
 import { monotonicMs } from "../../util/timers.ts";
 import type { JobStart } from "../run/timed-starts.ts";
 import type { Claimant, Room } from "./claim-request.ts";
+import { maxHoldMs } from "./hold-watch.ts";
 import type { Lateness } from "./lateness.ts";
 
 /** The limits that this process's code defines, for the tasks that it has. */
@@ -27,6 +29,8 @@ export interface LimitedClaimsOptions {
   readonly declaration: () => LimitDeclaration;
   readonly relaxed: boolean;
   readonly lateness: Lateness;
+  /** What is claimed ahead of free slots is judged by the pace of jobs, so it starts within a moment. */
+  readonly isPaced: boolean;
   readonly pollInterval: () => number;
   /** Tasks of this pool have limits, or other tasks than before. */
   readonly onLimited: () => void;
@@ -147,15 +151,17 @@ export class LimitedClaims {
 
   /** Gives no row if the database does not know us as alive. */
   async claim(who: Claimant, room: Room, isWatched: boolean): Promise<ClaimLimitedRow | undefined> {
-    const { database, relaxed, lateness } = this.#options;
+    const { database, relaxed, lateness, isPaced } = this.#options;
     this.#isHungry = false;
     this.#expectAt = Infinity;
     // Where jobs are so short that they are claimed ahead, no slot is ever idle, and the next one is free in a moment.
     const wanted = Math.max(1, room.idle);
+    const ahead = Math.max(0, room.jobs - wanted);
     const [row] = await database.run(isWatched ? claimLimitedJobsAlive : claimLimitedJobs, {
       ...who,
       wanted,
-      ahead: Math.max(0, room.jobs - wanted),
+      ahead,
+      timedAhead: isPaced ? Math.min(ahead, lateness.ahead) : 0,
       perQueue: room.perQueue,
       withQueues: true,
       turns: this.#turns,
@@ -180,16 +186,30 @@ export class LimitedClaims {
 
   /**
    * When the jobs of an answer start, on the monotonic clock. The answer says it by the server's clock, which the server read at some time between our
-   * question and its answer: a start is neither early nor late, whenever that was.
+   * question and its answer: a start is neither early nor late, whenever that was. Jobs without a free slot are not held for longer than others.
    */
-  starts({ starts, took_ms: tookMs }: ClaimLimitedRow, askedAt: number): Map<string, JobStart> {
+  starts(
+    { starts, took_ms: tookMs }: ClaimLimitedRow,
+    jobs: readonly Job[],
+    room: Room,
+    askedAt: number,
+  ): Map<string, JobStart> {
     const startById = new Map<string, JobStart>();
     if (starts === null) return startById;
     const now = monotonicMs();
     const rows: readonly StartRow[] = JSON.parse(starts);
-    for (const [id, afterMs, slackMs, lateMs] of rows) {
-      const intendedUntil = askedAt + afterMs + slackMs;
-      startById.set(id, { at: now + afterMs - tookMs, intendedUntil, latestAt: intendedUntil + lateMs });
+    for (const [before, count, firstMs, stepMs, slackMs, lateMs] of rows) {
+      for (let nth = 0; nth < count; nth++) {
+        const afterMs = firstMs + nth * stepMs;
+        const intendedUntil = askedAt + afterMs + slackMs;
+        const latestAt = intendedUntil + lateMs;
+        const isAhead = before + nth >= Math.max(1, room.idle);
+        startById.set(jobs[before + nth]!.id, {
+          at: now + afterMs - tookMs,
+          intendedUntil,
+          latestAt: isAhead ? Math.min(latestAt, now + maxHoldMs) : latestAt,
+        });
+      }
     }
     return startById;
   }

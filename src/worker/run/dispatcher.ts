@@ -181,7 +181,7 @@ export class Dispatcher {
     this.#held.add(jobs);
     this.returnPaused();
     // Let the next claim go out first, so that the database works while we do.
-    if (this.#held.ready > this.#free.length) setImmediate(() => this.#fill());
+    if (this.#held.ready + this.#held.timed > this.#free.length) setImmediate(() => this.#fill());
     else this.#fill();
     this.#held.watch();
   }
@@ -190,6 +190,11 @@ export class Dispatcher {
   returnPaused(): void {
     const { pauses } = this.#options;
     if (pauses.isActive && this.#held.size > 0) this.#held.returnWhere((job) => pauses.isPaused(job));
+  }
+
+  /** Returns what is held of tasks whose limits have changed. */
+  returnHeld(isMeant: (job: Job) => boolean): void {
+    if (this.#held.size > 0) this.#held.returnWhere(isMeant);
   }
 
   /** Fewer ends wait to be written, so more jobs may start. */

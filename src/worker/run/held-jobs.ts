@@ -112,8 +112,14 @@ export class HeldJobs {
   /** Returns the jobs that missed their moment; true if there are any. */
   returnMissed(): boolean {
     const missed = this.#timed.takeMissed();
-    if (missed.jobs.length > 0) this.#options.onReturn(missed);
-    return missed.jobs.length > 0;
+    if (missed.jobs.length === 0) return false;
+    // One at a time is claimed for the next slot that is freed; several were claimed ahead.
+    if (missed.jobs.length > 1) this.lateness.missedAhead(missed.jobs.length);
+    // Slots were not freed as fast as before, or we were late.
+    if (missed.jobs.length > 1 && !this.#options.hasFreeSlot()) this.#options.pace.observeStall(monotonicMs());
+    else this.#timed.late(missed.jobs);
+    this.#options.onReturn(missed);
+    return true;
   }
 
   /** Sets the timer for the next moment. */

@@ -20,8 +20,13 @@ interface Timed {
 export class TimedStarts {
   readonly lateness = new Lateness();
   readonly #onTime: () => void;
+  /** By the time of their start, from `#first` on. */
   #waiting: Timed[] = [];
+  #first = 0;
+  /** No time is over before that. */
+  #latestAt = Infinity;
   #timer: NodeJS.Timeout | undefined;
+  #timerAt = Infinity;
 
   /** `onTime` is called when one may start, or has missed its time. */
   constructor(onTime: () => void) {
@@ -29,57 +34,80 @@ export class TimedStarts {
   }
 
   get size(): number {
-    return this.#waiting.length;
+    return this.#waiting.length - this.#first;
   }
 
   jobs(): Job[] {
-    return this.#waiting.map(({ job }) => job);
+    return this.#waiting.slice(this.#first).map(({ job }) => job);
   }
 
   add(job: Job, start: JobStart): void {
-    const after = this.#waiting.findIndex((other) => other.start.at > start.at);
-    this.#waiting.splice(after < 0 ? this.#waiting.length : after, 0, { job, start });
+    this.#latestAt = Math.min(this.#latestAt, start.latestAt);
+    let place = this.#waiting.length;
+    while (place > this.#first && this.#waiting[place - 1]!.start.at > start.at) place--;
+    if (place === this.#waiting.length) this.#waiting.push({ job, start });
+    else this.#waiting.splice(place, 0, { job, start });
   }
 
-  /** The next job that may start now. */
+  /** The next job that may start now. Those whose time is over have been taken out. */
   take(): Job | undefined {
     const now = monotonicMs();
-    const next = this.#waiting.findIndex(({ start }) => start.at <= now && now <= start.latestAt);
-    if (next < 0) return undefined;
-    const { job, start } = this.#waiting.splice(next, 1)[0]!;
-    if (now <= start.intendedUntil) this.lateness.keptTime(job.task_id);
-    return job;
+    const next = this.#waiting[this.#first];
+    if (!next || next.start.at > now || next.start.latestAt < now) return undefined;
+    this.#first++;
+    if (this.#first === this.#waiting.length) this.#keep([]);
+    if (now <= next.start.intendedUntil) this.lateness.keptTime(next.job.task_id);
+    return next.job;
   }
 
   /** Those whose time is over. */
   takeMissed(): Unstarted {
     const now = monotonicMs();
-    const missed = this.takeWhere((_, { latestAt }) => latestAt < now);
-    for (const taskId of new Set(missed.jobs.map(({ task_id }) => task_id))) this.lateness.missed(taskId);
-    return missed;
+    if (now <= this.#latestAt) return none;
+    return this.takeWhere((_, { latestAt }) => latestAt < now);
+  }
+
+  /** These would have needed more time. */
+  late(jobs: readonly Job[]): void {
+    for (const taskId of new Set(jobs.map(({ task_id }) => task_id))) this.lateness.missed(taskId);
   }
 
   takeWhere(isMeant: (job: Job, start: JobStart) => boolean): Unstarted {
-    if (this.#waiting.length === 0) return { jobs: [], queueIds: [] };
-    const taken = this.#waiting.filter(({ job, start }) => isMeant(job, start));
-    this.#waiting = this.#waiting.filter((timed) => !taken.includes(timed));
-    return {
-      jobs: taken.map(({ job }) => job),
-      queueIds: taken.flatMap(({ job }) => (job.job_queue_id === null ? [] : [job.job_queue_id])),
-    };
+    if (this.size === 0) return none;
+    const jobs: Job[] = [];
+    const kept: Timed[] = [];
+    for (const timed of this.#waiting.slice(this.#first)) {
+      if (isMeant(timed.job, timed.start)) jobs.push(timed.job);
+      else kept.push(timed);
+    }
+    this.#keep(kept);
+    return { jobs, queueIds: jobs.flatMap((job) => (job.job_queue_id === null ? [] : [job.job_queue_id])) };
   }
 
   /** Waits for the next moment at which something is to be done. With every slot busy, that is when a time is over. */
   watch(hasFreeSlot: boolean): void {
+    const next = this.#waiting[this.#first];
+    const at = !next ? Infinity : hasFreeSlot ? Math.min(next.start.at, this.#latestAt) : this.#latestAt;
+    if (at === this.#timerAt) return;
     clearTimeout(this.#timer);
-    this.#timer = undefined;
-    let at = Infinity;
-    for (const { start } of this.#waiting) at = Math.min(at, hasFreeSlot ? start.at : start.latestAt);
+    this.#timerAt = at;
     if (at === Infinity) return;
-    this.#timer = setTimeout(() => this.#onTime(), Math.max(0, Math.ceil(at - monotonicMs())));
+    const rest = Math.max(0, Math.ceil(at - monotonicMs()));
+    this.#timer = setTimeout(() => {
+      this.#timerAt = Infinity;
+      this.#onTime();
+    }, rest);
   }
 
   close(): void {
     clearTimeout(this.#timer);
   }
+
+  #keep(waiting: Timed[]): void {
+    this.#waiting = waiting;
+    this.#first = 0;
+    this.#latestAt = waiting.reduce((at, { start }) => Math.min(at, start.latestAt), Infinity);
+  }
 }
+
+const none: Unstarted = { jobs: [], queueIds: [] };

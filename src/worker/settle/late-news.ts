@@ -19,6 +19,12 @@ export class LateNews {
     this.#timer ??= setTimeout(() => this.#tellNow(), restMs);
   }
 
+  /** There is nothing left to tell. */
+  cancel(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
   /** Tells of what is left, at once. */
   async stop(): Promise<void> {
     this.#tellNow();
@@ -26,8 +32,7 @@ export class LateNews {
   }
 
   #tellNow(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.cancel();
     const told = this.#tell()?.then(
       () => undefined,
       () => undefined, // polling finds it

@@ -1,32 +1,36 @@
 import type { Database } from "../../db/database.ts";
 import { announcePlaces } from "../../db/statements/limits.ts";
+import type { Job } from "../../job.ts";
 import { LateNews } from "./late-news.ts";
 
 /** Tells other pools of places in limits that our jobs have freed and that we did not take again. */
 export class PlaceWatch {
-  readonly #taskIds = new Set<number>();
+  /** Freed and not taken again by a job of the same task. */
+  readonly #placesByTask = new Map<number, number>();
   readonly #news: LateNews;
-  #places = 0;
 
   constructor(database: Database, useNodeTime: boolean) {
     this.#news = new LateNews(() => {
-      const taskIds = [...this.#taskIds];
-      const places = this.#places;
-      this.#taskIds.clear();
-      this.#places = 0;
-      if (places === 0) return undefined;
+      const taskIds = [...this.#placesByTask.keys()];
+      this.#placesByTask.clear();
+      if (taskIds.length === 0) return undefined;
       return database.run(announcePlaces, { taskIds, clock: useNodeTime ? new Date() : null });
     });
   }
 
   freed(taskId: number): void {
-    this.#taskIds.add(taskId);
-    this.#places++;
+    this.#placesByTask.set(taskId, (this.#placesByTask.get(taskId) ?? 0) + 1);
     this.#news.plan();
   }
 
-  claimed(jobs: number): void {
-    this.#places = Math.max(0, this.#places - jobs);
+  claimed(jobs: readonly Job[]): void {
+    if (this.#placesByTask.size === 0) return;
+    for (const { task_id: taskId } of jobs) {
+      const places = this.#placesByTask.get(taskId);
+      if (places === 1) this.#placesByTask.delete(taskId);
+      else if (places) this.#placesByTask.set(taskId, places - 1);
+    }
+    if (this.#placesByTask.size === 0) this.#news.cancel();
   }
 
   /** Tells of what is left, at once. */
