@@ -52,5 +52,7 @@ test("the program shows what was done to jobs, in words and as JSON: cancelled, 
   expect(JSON.parse(await ask("show", snoozed, "--json"))).toMatchObject({ snoozes: 1 });
   expect(await ask("stats")).toContain("Jobs: 1 stopping, 1 snoozed, 1 overrunning their timeout.");
   expect(JSON.parse(await ask("workers", "--json"))).toMatchObject([{ id: worker.pool().id, overruns: 1 }]);
-  expect(await ask("why", cancelling)).toMatch(/cancelled while it was running, at .* by ann\. Reason: customer left\./);
+  expect(await ask("why", cancelling)).toMatch(
+    /cancelled while it was running, at .* by ann\. Reason: customer left\./,
+  );
 });

@@ -97,7 +97,7 @@ class World {
     if (!pool || pool.held.length > 3) return;
     const [row] = await this.#claimAs(pool.id);
     const jobs = JSON.parse(row!.jobs ?? "[]") as ClaimedRow[];
-    if (jobs.length > 0) this.log.push(`${pool.id} claims ${jobs.map(([id]) => id)}`);
+    if (jobs.length > 0) this.log.push(`${pool.id} claims ${jobs.map(([id]) => id).join()}`);
     for (const [id, queue] of jobs) pool.held.push({ id, queue, isRunning: false });
     await this.start(pool);
   }
@@ -197,7 +197,9 @@ class World {
     const jobIds = waiting.map(({ id }) => id);
     const [row] = await this.#database.run(returnJobs, { poolId: pool.id, jobIds, ...how });
     for (const queue of row?.held_queues ?? []) pool.unreleased.push({ queue, ended: jobIds });
-    this.log.push(`${pool.id} returns ${jobIds}, held are ${row?.held} and queues ${row?.held_queues}`);
+    this.log.push(
+      `${pool.id} returns ${jobIds.join()}, held are ${row?.held?.join()} and queues ${row?.held_queues?.join()}`,
+    );
     const held = row?.held?.map(String) ?? [];
     pool.held = [...rest, ...waiting.filter(({ id }) => held.includes(id))];
   }
@@ -234,7 +236,7 @@ class World {
       hooks: skips ? { jobRecovery } : {},
     });
     if (workerIds.length > 0)
-      this.log.push(`sweep of ${workerIds}: ${jobs.map(({ id, outcome }) => `${outcome} ${id}`)}`);
+      this.log.push(`sweep of ${workerIds.join()}: ${jobs.map(({ id, outcome }) => `${outcome} ${id}`).join()}`);
     for (const id of workerIds) expect(await this.#claimAs(id), `${id} is buried`).toEqual([]);
   }
 

@@ -34,7 +34,8 @@ export function restoredTexts(edited: unknown, whole: unknown): string[] {
 
 function leavesOf(value: unknown): string[] {
   if (typeof value === "object" && value !== null) return Object.values(value).flatMap(leavesOf);
-  return value === null || value === "" ? [] : [String(value)];
+  if (typeof value === "string") return value === "" ? [] : [value];
+  return typeof value === "number" || typeof value === "boolean" ? [String(value)] : [];
 }
 
 /** True if some value is the mark. */
