@@ -64,7 +64,12 @@ export class Flow {
 
     this.places = new PlaceWatch(database, settings.useNodeTime);
 
-    const strays = new Strays({ database, poolId: () => identity.id, held: () => this.#held() });
+    const strays = new Strays({
+      database,
+      poolId: () => identity.id,
+      held: () => this.#held(),
+      onSearch: () => this.writeBack.searching(),
+    });
     const outage = new Outage(options.outages, logger, (error) => strays.suspect(error), options.mayBeIdle);
     this.writeBack = new WriteBack({
       ...settings,

@@ -24,6 +24,8 @@ export interface ReturnsOptions {
 export class Returns {
   readonly #options: ReturnsOptions;
   readonly #beingReturned = new Set<Job>();
+  /** Returns that may or may not have gone through, unheard. The search for strays makes up for them. */
+  readonly #inDoubt = new Set<Unstarted>();
   #firstTries = 0;
 
   constructor(options: ReturnsOptions) {
@@ -41,8 +43,20 @@ export class Returns {
   }
 
   isReturningTo(queueId: number): boolean {
-    for (const job of this.#beingReturned) if (job.job_queue_id === queueId) return true;
+    const isOfQueue = ({ job_queue_id }: Job): boolean => job_queue_id === queueId;
+    for (const job of this.#beingReturned) if (isOfQueue(job)) return true;
+    for (const { jobs } of this.#inDoubt) if (jobs.some(isOfQueue)) return true;
     return false;
+  }
+
+  /** A search for strays begins; what it gives is to be called when everything that we do not hold is back in line. */
+  searching(): () => void {
+    const doubts = [...this.#inDoubt];
+    return () => {
+      for (const doubt of doubts) this.#inDoubt.delete(doubt);
+      for (const { queueIds } of doubts) this.#options.onReturned([], queueIds);
+      if (doubts.length > 0) this.#options.onThrough();
+    };
   }
 
   /** Returns jobs that were claimed and not started; to run after a rest, if one is given. */
@@ -107,11 +121,19 @@ export class Returns {
       }
       const params = { poolId, jobIds: rest.jobs.map(({ id }) => id), queueIds: rest.queueIds, ...how };
       const endedIds = endedIn(rest.queueIds);
-      const written = writes.write(
+      let isInDoubt = false;
+      const written = writes.write(async (mayBeDone) => {
         // If an earlier try went through unheard, we may hold the same jobs again by now: the search for strays knows.
-        async (mayBeDone) => (mayBeDone && workerPool._active ? [] : database.run(returnJobs, { ...params, endedIds })),
-      );
+        isInDoubt = mayBeDone && workerPool._active;
+        return isInDoubt ? [] : database.run(returnJobs, { ...params, endedIds });
+      });
       const [row] = await (attempt > 0 ? written : written.finally(() => this.#firstTries--));
+      if (isInDoubt) {
+        // Their queues stay locked until then, or later jobs would overtake them.
+        this.#inDoubt.add(rest);
+        onBack(rest.jobs, []);
+        break;
+      }
       for (const id of row?.lost ?? []) lost.add(id);
       const heldIds = new Set(row?.held);
       const heldJobs = rest.jobs.filter(({ id }) => heldIds.has(id));

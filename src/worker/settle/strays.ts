@@ -12,6 +12,8 @@ export interface StraysOptions {
   readonly poolId: () => string;
   /** Everything the pool holds of the database's jobs: waiting, running, or ended and not yet written. */
   readonly held: () => readonly Job[];
+  /** Called when a search begins; what it gives is called when everything that was not held is back in line. */
+  readonly onSearch: () => () => void;
 }
 
 /**
@@ -43,8 +45,9 @@ export class Strays {
   }
 
   async search(): Promise<void> {
-    const { database, poolId, held } = this.#options;
+    const { database, poolId, held, onSearch } = this.#options;
     const jobs = held();
+    const onFound = onSearch();
     try {
       const [row] = await database.run(returnStrays, {
         poolId: poolId(),
@@ -57,6 +60,7 @@ export class Strays {
       throw error;
     }
     this.#searchesAt.shift();
+    onFound();
   }
 
   #plan(): void {

@@ -94,6 +94,11 @@ export class WriteBack {
     this.#returns.returnUnstarted(unstarted, delayMs);
   }
 
+  /** A search for strays begins; what it gives is to be called when everything that we do not hold is back in line. */
+  searching(): () => void {
+    return this.#returns.searching();
+  }
+
   /** Releases a queue whose job was settled before it had returned. */
   releaseQueue(queueId: number, poolId: string): void {
     this.#releases.release(queueId, poolId);
