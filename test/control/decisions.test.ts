@@ -128,6 +128,18 @@ test.each([
   expect(restMs).toBeLessThan(expectedMs + 120_000);
 });
 
+test("a back-off function is given the attempt, the error and the job", async () => {
+  const db = await freshDatabase();
+  const error = new Error("boom");
+  const calls: unknown[][] = [];
+  const backoff = (...given: unknown[]): string => {
+    calls.push(given);
+    return "1h";
+  };
+  const { row } = await runThrowing(db, error, { backoff });
+  expect(calls).toEqual([[1, error, expect.objectContaining({ id: row!.id, task_identifier: "t", attempts: 1 })]]);
+});
+
 test("a back-off that throws or gives nonsense is logged, and the usual one counts", async () => {
   const db = await freshDatabase();
   const { worker, before, row } = await runThrowing(db, new Error("boom"), { backoff: () => "nonsense" });

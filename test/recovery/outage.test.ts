@@ -47,7 +47,7 @@ test("an outage of the server is not the death of the workers: its time counts f
   });
   onTestFinished(() => runner.stop());
   const sweeps = "select from graphile_worker._hathi_sweeps";
-  await until(async () => (await database.query(sweeps)).length === 1, { what: "it sweeps" });
+  await until(async () => (await database.query(sweeps)).length === 1, { what: "it sweeps", withinMs: 90_000 });
 
   await database.query("insert into outage default values");
   await until(() => lines.some(({ message }) => /heartbeat is overdue/.test(message)));
