@@ -186,7 +186,7 @@ export class Flow {
     });
   }
 
-  #makeCancelWatch({ database, settings }: FlowOptions): CancelWatch {
+  #makeCancelWatch({ database, settings, lifeline }: FlowOptions): CancelWatch {
     return new CancelWatch({
       database,
       pollMs: Math.min(settings.pollInterval, maxCancelPollMs),
@@ -196,7 +196,10 @@ export class Flow {
         this.dispatcher.cancel(job_id, new JobCancelledError(reason, cancelled_by)),
       poolId: () => this.identity.id,
       running: () => this.dispatcher.running(),
-      onLost: (job) => this.dispatcher.lose(job),
+      // While a heartbeat is overdue we may have been taken for dead, which is a better reason; it is known soon.
+      onLost: (job) => {
+        if (lifeline?.mayWork !== false) this.dispatcher.lose(job);
+      },
     });
   }
 
