@@ -77,6 +77,7 @@ test("lists of jobs, queues and workers, counts and the doctor carry pauses", as
   expect((await utils.getJobStats()).pauses).toEqual([task, queue, worker]);
   const check = (await utils.examineHealth()).find(({ name }) => name === "pauses");
   expect(check).toMatchObject({ status: "warning", message: expect.stringContaining("task 'mail', paused by") });
+  expect(check!.message).toContain("Workers of Graphile Worker obey pauses of queues only.");
 
   // They are waiting jobs like others.
   expect(await utils.rescheduleJobs([mail.id], { priority: 5 })).toMatchObject([{ priority: 5 }]);

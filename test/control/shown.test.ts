@@ -51,6 +51,8 @@ test("the program shows what was done to jobs, in words and as JSON: cancelled, 
   expect(await ask("show", overrunning)).toMatch(/^overruns: +since \S.* ago/m);
   expect(JSON.parse(await ask("show", snoozed, "--json"))).toMatchObject({ snoozes: 1 });
   expect(await ask("stats")).toContain("Jobs: 1 stopping, 1 snoozed, 1 overrunning their timeout.");
+  const controlled = { cancelling: 1, snoozed: 1, overrunning: 1 };
+  expect(JSON.parse(await ask("stats", "--json"))).toMatchObject({ controlled });
   expect(JSON.parse(await ask("workers", "--json"))).toMatchObject([{ id: worker.pool().id, overruns: 1 }]);
   expect(await ask("why", cancelling)).toMatch(
     /cancelled while it was running, at .* by ann\. Reason: customer left\./,
