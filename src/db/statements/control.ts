@@ -32,7 +32,7 @@ export const lookAtHeldJobs = statement<
     where outcome is null and job_id = any ($1::bigint[])
     union all
     select id::text, null, null, true
-    from graphile_worker._hathi_missing($2::text, $3::bigint[], '{}') as missing, unnest(missing.lost) as id`,
+    from graphile_worker._hathi_missing($2::text, $3::bigint[], '{}'::bigint[]) as missing, pg_catalog.unnest(missing.lost) as id`,
 });
 
 /** What becomes of a job that did not succeed, where it is more than a plain failure. */
