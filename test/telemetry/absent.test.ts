@@ -5,12 +5,13 @@ import { freshDatabase } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
 import { setUpTracing } from "./kit.ts";
 
-vi.mock("node:module", async (original) => ({
-  ...(await original<typeof import("node:module")>()),
-  createRequire: () => (name: string) => {
+vi.mock("node:module", async (original) => {
+  const createRequire = () => (name: string) => {
     throw Object.assign(new Error(`Cannot find module '${name}'`), { code: "MODULE_NOT_FOUND" });
-  },
-}));
+  };
+  const real = await original<object>();
+  return { ...real, default: { ...real, createRequire }, createRequire };
+});
 
 test("where the OpenTelemetry API is not installed, jobs are added and run as ever", async () => {
   const db = await freshDatabase();
