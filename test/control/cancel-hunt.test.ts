@@ -182,7 +182,8 @@ class Hunt {
       const later = starts.filter((start) => start.id === id && start.at > at);
       const held = starts.filter((start) => start.id === id && start.pool === pool && start.attempt === attempt);
       const isFine = later.length === 0 || (later.length === 1 && held.length === 1 && later[0] === held[0]);
-      return isFine ? [] : [`job ${id}, cancelled at ${at} from ${pool}: ${JSON.stringify(later)}`];
+      const all = starts.filter((start) => start.id === id);
+      return isFine ? [] : [`job ${id}, cancelled at ${at} from ${pool} in attempt ${attempt}: ${JSON.stringify(all)}`];
     });
   }
 }
