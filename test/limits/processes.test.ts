@@ -6,7 +6,7 @@ import { startOriginal, startWorker } from "../support/worker-process.ts";
 
 vi.setConfig({ testTimeout: 90_000 });
 
-test("limits set and cleared while two processes run act within a second, and a freed place is handed to the other process", async () => {
+test("limits set and cleared while two processes run act long before a poll, and a freed place is handed to the other process", async () => {
   const db = await freshDatabase();
   const utils = await utilsOf(db);
   const options = { connectionString: db.url, concurrency: 3, pollInterval: 60_000 };
