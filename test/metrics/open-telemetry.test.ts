@@ -92,9 +92,10 @@ test("everything is handed to OpenTelemetry's SDK with today's names, in seconds
     async () => {
       const all = await collect(sdk);
       const jobs = values(all.get("hathi.jobs"));
-      return jobs["graphile_worker bad dead"] === 1 && all;
+      const running = values(all.get("hathi.limit.running"));
+      return jobs["graphile_worker bad dead"] === 1 && running["graphile_worker task held"] === 1 && all;
     },
-    { what: "the rollup has seen the table" },
+    { what: "the rollup has seen the table with both jobs" },
   );
   expect(values(found.get("messaging.client.sent.messages"))).toEqual({
     "send send good": 2,
