@@ -13,7 +13,7 @@ export interface OpenForwarder {
   /** Resolves when the target has taken the job. */
   readonly task: Task;
   /** Sends nothing more: what the target does not have yet is put back, and uses no attempt. */
-  stop(): void;
+  close(): void;
 }
 
 /** Sends jobs of certain tasks to another system: what the option `forward` takes, and `forward` of `hathi/forward` gives. */

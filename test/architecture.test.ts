@@ -128,6 +128,20 @@ test("nothing is called utils, lib, common, manager or types", () => {
   expect(names.filter(([, part]) => banned.has(part) || /(^|-)manager$/.test(part))).toEqual([]);
 });
 
+test("what is stopped was started: a class with one of both has the shape of a service", () => {
+  const classes = files
+    .filter((file) => !file.startsWith("dashboard/app/"))
+    .flatMap((file) =>
+      withoutComments(readFileSync(join(source, file), "utf8"))
+        .split(/^(?=(?:export )?class )/m)
+        .slice(1),
+    );
+  const wrong = classes.filter(
+    (text) => /^ {2}(async )?stop\(/m.test(text) && !/^[^{]* implements Service\b/.test(text),
+  );
+  expect(wrong.map((text) => text.split("{")[0])).toEqual([]);
+});
+
 test("every folder has its level in the rules", () => {
   const folders = new Set(files.filter((file) => file.includes("/")).map(homeOf));
   expect([...folders].filter((folder) => !(folder in levelByFolder) && folder !== "dashboard")).toEqual([]);

@@ -23,14 +23,14 @@ const rules = {
     accepts: matching(/^[_a-zA-Z][-_a-zA-Z0-9]*$/),
   },
   fill: { expected: "a time phrase such as '4w3d2h1m'", accepts: isTimePhrase },
-  max: { expected: "a whole number from 1 to 32767", accepts: wholeNumber(1) },
+  max: { expected: "a whole number from 1 to 32767", accepts: smallint(1) },
   queue: {
     expected: "1 to 128 letters, digits, '-', '_' and ':'",
     accepts: matching(/^[-a-zA-Z0-9_:]{1,128}$/),
   },
   jobKey: { expected: "at most 512 characters on one line", accepts: matching(/^.{0,512}$/u) },
   jobKeyMode: { expected: "'replace' or 'preserve_run_at'", accepts: matching(/^(?:replace|preserve_run_at)$/) },
-  priority: { expected: "a whole number from -32768 to 32767", accepts: wholeNumber(-32_768) },
+  priority: { expected: "a whole number from -32768 to 32767", accepts: smallint(-32_768) },
   tz: { expected: "a time zone such as 'Europe/Berlin'", accepts: (value) => isTimeZone(asZoneName(value)) },
   dst: {
     expected: "'run' or 'skip', 'first', 'last' or 'both', or one of each with a comma",
@@ -137,7 +137,7 @@ function toNumber(text: string | undefined): number | undefined {
 }
 
 /** What the database can hold. */
-function wholeNumber(least: number): (value: string) => boolean {
+function smallint(least: number): (value: string) => boolean {
   return (value) => /^-?[0-9]+$/.test(value) && Number(value) >= least && Number(value) <= 32_767;
 }
 

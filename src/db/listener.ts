@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Notification, PoolClient } from "pg";
 import { deferred } from "../util/deferred.ts";
+import type { Service } from "../util/service.ts";
 import { sleep } from "../util/sleep.ts";
 import { clearInterval, setImmediate, setInterval } from "../util/timers.ts";
 import { queryWithin } from "./query-within.ts";
@@ -48,7 +49,7 @@ const maxRestMs = 5_000;
 const testAfterMs = 100;
 
 /** The LISTEN connection: reconnects with back-off, and tells when it hears nothing. */
-export class Listener {
+export class Listener implements Service {
   readonly #options: ListenerOptions;
   readonly #stop = new AbortController();
   readonly #stopped: Promise<undefined>;

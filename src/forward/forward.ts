@@ -51,7 +51,7 @@ export function forward(options: ForwardOptions): Forwarder {
         const queueName = await helpers.getQueueName();
         await publisher.send(makeMessage(helpers.job, queueName, schema), () => helpers.abortSignal);
       };
-      return { task: send as Task, stop: () => publisher.stop() };
+      return { task: send as Task, close: () => publisher.close() };
     },
   };
 }

@@ -33,7 +33,7 @@ export interface PublisherOptions {
  */
 export class Publisher {
   readonly #options: PublisherOptions;
-  readonly #stopping = new AbortController();
+  readonly #closing = new AbortController();
   #waiting: Waiting[] = [];
   #isPublishing = false;
   #absentSince: number | undefined;
@@ -44,7 +44,7 @@ export class Publisher {
 
   /** Resolves when the target has the message; rejects with what is to become of the job otherwise. */
   send(message: ForwardMessage, signal: () => AbortSignal): Promise<void> {
-    if (this.#stopping.signal.aborted) return Promise.reject(putBack());
+    if (this.#closing.signal.aborted) return Promise.reject(putBack());
     return new Promise((resolve, reject) => {
       this.#waiting.push({ message, signal, resolve, reject });
       if (!this.#isPublishing) void this.#publishAll();
@@ -52,8 +52,8 @@ export class Publisher {
   }
 
   /** What the target does not have yet is put back. */
-  stop(): void {
-    this.#stopping.abort();
+  close(): void {
+    this.#closing.abort();
     for (const { reject } of this.#waiting.splice(0)) reject(putBack());
   }
 
@@ -67,7 +67,7 @@ export class Publisher {
       failures = absent ? failures + 1 : 0;
       if (!absent) continue;
       this.#waiting = [...absent, ...this.#waiting];
-      if (!this.#stopping.signal.aborted) await sleep(backoffMs(absentBackoff, failures - 1), this.#stopping.signal);
+      if (!this.#closing.signal.aborted) await sleep(backoffMs(absentBackoff, failures - 1), this.#closing.signal);
       this.#dropAborted();
     }
     this.#isPublishing = false;
@@ -123,7 +123,7 @@ export class Publisher {
   /** Lets go of what was cancelled while it waited, and of everything if the worker stops. */
   #dropAborted(): void {
     this.#waiting = this.#waiting.filter(({ signal, reject }) => {
-      if (this.#stopping.signal.aborted) reject(putBack());
+      if (this.#closing.signal.aborted) reject(putBack());
       else if (signal().aborted) reject(isCancelled(signal().reason) ? signal().reason : putBack());
       else return true;
       return false;

@@ -22,7 +22,7 @@ export class LinkRecorder {
   #links: JobLink[] = [];
   #timer: NodeJS.Timeout | undefined;
   #busy: Promise<void> | undefined;
-  #isStopped = false;
+  #isClosed = false;
 
   constructor(options: LinkRecorderOptions) {
     this.#options = options;
@@ -34,8 +34,8 @@ export class LinkRecorder {
   }
 
   /** All jobs have ended: writes what is left, and tries no longer. */
-  async stop(): Promise<void> {
-    this.#isStopped = true;
+  async close(): Promise<void> {
+    this.#isClosed = true;
     clearTimeout(this.#timer);
     const cancel = new AbortController();
     const written = (this.#busy ?? Promise.resolve()).then(() => this.#write());
@@ -44,7 +44,7 @@ export class LinkRecorder {
   }
 
   #plan(): void {
-    if (this.#timer || this.#busy || this.#isStopped || this.#options.isAlone) return;
+    if (this.#timer || this.#busy || this.#isClosed || this.#options.isAlone) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       this.#busy = this.#write().finally(() => {

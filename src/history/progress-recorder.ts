@@ -40,7 +40,7 @@ export class ProgressRecorder {
   #timer: NodeJS.Timeout | undefined;
   #writtenAt = Number.NEGATIVE_INFINITY;
   #busy: Promise<void> | undefined;
-  #isStopped = false;
+  #isClosed = false;
 
   constructor(options: ProgressRecorderOptions) {
     this.#options = options;
@@ -48,7 +48,7 @@ export class ProgressRecorder {
 
   /** Never throws: a job must not fail for saying how far it is. */
   report(run: ReportingRun, report: unknown): void {
-    if (this.#isStopped || run.isAbandoned) return;
+    if (this.#isClosed || run.isAbandoned) return;
     try {
       this.#entries.set(run.job.id, { run, progress: readReport(report), isWritten: false, isOver: false });
       this.#plan();
@@ -63,8 +63,8 @@ export class ProgressRecorder {
   }
 
   /** All jobs have ended: what was written of those that are gone is deleted. */
-  async stop(): Promise<void> {
-    this.#isStopped = true;
+  async close(): Promise<void> {
+    this.#isClosed = true;
     clearTimeout(this.#timer);
     await this.#busy;
     for (const entry of this.#entries.values()) entry.isOver = true;
@@ -72,7 +72,7 @@ export class ProgressRecorder {
   }
 
   #plan(): void {
-    if (this.#timer || this.#busy || this.#isStopped) return;
+    if (this.#timer || this.#busy || this.#isClosed) return;
     this.#timer = setTimeout(
       () => {
         this.#timer = undefined;

@@ -3,6 +3,7 @@ import { isTransient } from "../db/sqlstate.ts";
 import { tendHistory } from "../db/statements/history.ts";
 import { errorTitle } from "../error-text.ts";
 import type { Logger } from "../logger.ts";
+import type { Service } from "../util/service.ts";
 import { clearInterval, setInterval } from "../util/timers.ts";
 
 /** Partitions are made for three days, so a worker that is up in one of them is enough. */
@@ -18,7 +19,7 @@ export interface HistoryTenderOptions {
 }
 
 /** Makes the partitions of history ahead and drops those that have expired. Of several workers at once, one does it. */
-export class HistoryTender {
+export class HistoryTender implements Service {
   readonly #options: HistoryTenderOptions;
   #timer: NodeJS.Timeout | undefined;
   #busy: Promise<void> = Promise.resolve();

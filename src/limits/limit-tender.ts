@@ -5,6 +5,7 @@ import { forSchema } from "../db/statement.ts";
 import { limitIndexText, listLimitIndexes, tidyLimits } from "../db/statements/limits.ts";
 import { errorTitle } from "../error-text.ts";
 import type { Logger } from "../logger.ts";
+import type { Service } from "../util/service.ts";
 import { clearInterval, setInterval } from "../util/timers.ts";
 
 /** How often to ask which indexes are missing. */
@@ -18,7 +19,7 @@ export interface LimitTenderOptions {
 }
 
 /** Builds the indexes that limits need, beside everything that goes on, and tidies up. Of several workers at once, one builds. */
-export class LimitTender {
+export class LimitTender implements Service {
   readonly #options: LimitTenderOptions;
   #timer: NodeJS.Timeout | undefined;
   #busy: Promise<void> | undefined;

@@ -1,11 +1,12 @@
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
+import type { Service } from "../util/service.ts";
 import { monotonicMs } from "../util/timers.ts";
 
 const resolutionMs = 20;
 const windowMs = 60_000;
 
 /** How late timers fire in this process, over the last minute or two. */
-export class LoopDelay {
+export class LoopDelay implements Service {
   #histogram: IntervalHistogram | undefined;
   #since = 0;
 

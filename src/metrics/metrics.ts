@@ -69,7 +69,7 @@ export function makeMetrics({
       const meter = new PoolMeter(pool, tasks, { rollup, recorder });
       // A successor takes the place of those that have ended.
       pools = [...pools.filter(({ hasEnded }) => !hasEnded), meter];
-      loopDelay.start();
+      for (const service of [rollup, recorder, loopDelay]) service?.start();
       return otel
         ? both(
             meter.handlers,

@@ -6,6 +6,7 @@ import { isUnreachable } from "../db/sqlstate.ts";
 import { type RollupData, type RollupRow, readRollup } from "../db/statements/metrics.ts";
 import { errorTitle } from "../error-text.ts";
 import type { MeteredPool } from "../hooks/meter.ts";
+import type { Service } from "../util/service.ts";
 import { sleep } from "../util/sleep.ts";
 import { monotonicMs } from "../util/timers.ts";
 
@@ -28,19 +29,18 @@ const staleMs = 5 * 60_000;
  * Figures about the whole table, which all processes share: one of them collects, the others read, and the more there are the less often
  * each reads. A scrape asks the database nothing.
  */
-export class Rollup {
-  readonly #pool: MeteredPool;
+export class Rollup implements Service {
+  readonly #pool: MeteredPool & { readonly pgPool: Pool };
   readonly #options: RollupOptions;
   readonly #stop = new AbortController();
   #row: RollupRow | undefined;
   #readAt = 0;
   #hasFailed = false;
-  readonly #loop: Promise<void>;
+  #loop: Promise<void> = Promise.resolve();
 
   constructor(pool: MeteredPool & { readonly pgPool: Pool }, options: RollupOptions) {
     this.#pool = pool;
     this.#options = options;
-    this.#loop = this.#run(pool.pgPool);
   }
 
   get schema(): string {
@@ -54,13 +54,17 @@ export class Rollup {
     return ageMs < staleMs ? { data: this.#row.data, ageMs } : undefined;
   }
 
+  start(): void {
+    this.#loop = this.#run();
+  }
+
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#loop;
   }
 
-  async #run(pgPool: Pool): Promise<void> {
-    const { schema, preparedStatements, logger } = this.#pool;
+  async #run(): Promise<void> {
+    const { pgPool, schema, preparedStatements, logger } = this.#pool;
     const { vacuumWarningSeconds: warnAfterSeconds, maxTasks } = this.#options;
     const database = poolDatabase(pgPool, { schema, preparedStatements });
     const params = { reader: randomUUID(), maxAgeMs, warnAfterSeconds, cap, maxTasks, maxPages };

@@ -4,6 +4,7 @@ import { isUnreachable } from "../db/sqlstate.ts";
 import { type CountedTimes, recordTimes } from "../db/statements/metrics.ts";
 import { errorTitle } from "../error-text.ts";
 import type { MeteredPool } from "../hooks/meter.ts";
+import type { Service } from "../util/service.ts";
 import { sleep } from "../util/sleep.ts";
 import type { SeriesByTask, TaskSeries } from "./task-series.ts";
 
@@ -13,19 +14,22 @@ type Recorded = Omit<CountedTimes, "task">;
 const restMs = 10_000;
 
 /** Adds what was counted to the database every few seconds, in one statement, and nothing per job. */
-export class TimesRecorder {
+export class TimesRecorder implements Service {
   readonly #tasks: SeriesByTask;
   readonly #logger: MeteredPool["logger"];
   readonly #database: Database;
   readonly #recorded = new Map<string, Recorded>();
   readonly #stop = new AbortController();
-  readonly #loop: Promise<void>;
+  #loop: Promise<void> = Promise.resolve();
   #hasFailed = false;
 
   constructor({ pgPool, schema, preparedStatements, logger }: MeteredPool & { pgPool: Pool }, tasks: SeriesByTask) {
     this.#tasks = tasks;
     this.#logger = logger;
     this.#database = poolDatabase(pgPool, { schema, preparedStatements });
+  }
+
+  start(): void {
     this.#loop = this.#run();
   }
 

@@ -75,7 +75,7 @@ function start(
 
 async function stopOne(pool: Pool, opened: OpenForwarder, timer: NodeJS.Timeout | undefined): Promise<void> {
   clearInterval(timer);
-  opened.stop();
+  opened.close();
   await pool.gracefulShutdown("The worker stops").catch(() => undefined); // it has logged why
 }
 

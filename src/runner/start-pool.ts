@@ -125,7 +125,7 @@ export function startPool(options: StartPoolOptions): Pool {
     interceptors: {
       ...interceptors,
       async beforeEnd(reason, error) {
-        await links.stop();
+        await links.close();
         await interceptors.beforeEnd?.(reason, error);
       },
     },
@@ -141,7 +141,7 @@ export function startPool(options: StartPoolOptions): Pool {
   });
   if (!options.noHandleSignals) stopOnSignals(pool, emit, logger);
   pool.start();
-  void pool.promise.catch(() => undefined).then(() => progress.stop());
+  void pool.promise.catch(() => undefined).then(() => progress.close());
   // On a client that is not ours alone, the partitions are left to others.
   if (pgPool) {
     const tender = new HistoryTender({ database, logger, days: () => daysKept(keepRules, tasks) });

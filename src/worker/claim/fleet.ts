@@ -195,7 +195,7 @@ export class Fleet {
     if (count > 0) this.#options.onFollow(count);
   }
 
-  stop(): void {
+  close(): void {
     this.#pending = [];
     clearTimeout(this.#timer);
   }

@@ -164,7 +164,7 @@ export class Intake {
   /** Stops claiming; jobs of a claim under way are returned. */
   close(): void {
     this.#stop.abort();
-    this.#fleet.stop();
+    this.#fleet.close();
     this.#options.pauses.stop();
     const jobs = this.#reader.close();
     this.#options.writeBack.returnUnstarted({ jobs, queueIds: queuesOf(jobs) });

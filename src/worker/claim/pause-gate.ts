@@ -3,6 +3,7 @@ import { type PauseReport, type ReportedPause, reportPauses } from "../../db/sta
 import type { Emit } from "../../events.ts";
 import type { Job } from "../../job.ts";
 import type { Pause } from "../../pause.ts";
+import type { Service } from "../../util/service.ts";
 import { clearInterval, clearTimeout, monotonicMs, setInterval, setTimeout } from "../../util/timers.ts";
 import type { WorkerPool } from "../../worker.ts";
 
@@ -32,7 +33,7 @@ const maxTimerMs = 2 ** 31 - 1;
  * Knows what is paused, from the response to each claim and to each notification of a change. The claim itself takes nothing that is paused; the
  * gate is for jobs that were claimed before.
  */
-export class PauseGate {
+export class PauseGate implements Service {
   readonly #options: PauseGateOptions;
   #pauseByKey = new Map<string, Pause>();
   #isShut = false;

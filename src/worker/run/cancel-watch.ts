@@ -1,6 +1,7 @@
 import type { Database } from "../../db/database.ts";
 import { type CancellationRow, lookAtHeldJobs } from "../../db/statements/control.ts";
 import type { Job } from "../../job.ts";
+import type { Service } from "../../util/service.ts";
 import { clearInterval, setInterval } from "../../util/timers.ts";
 
 export interface CancelWatchOptions {
@@ -26,7 +27,7 @@ const maxHeardEarly = 1_000;
  * Finds out which of a pool's jobs were cancelled, or are no longer the pool's: when a notification says so, and at every poll. While
  * notifications arrive, a poll asks only if a job was there at the poll before, so that a pool whose jobs are short asks nothing.
  */
-export class CancelWatch {
+export class CancelWatch implements Service {
   readonly #options: CancelWatchOptions;
   #timer: NodeJS.Timeout | undefined;
   #heldBefore: ReadonlySet<string> = new Set();

@@ -31,7 +31,7 @@ export class HandOver {
   }
 
   /** Tells of what is left, at once. */
-  stop(): Promise<void> {
-    return this.#news.stop();
+  close(): Promise<void> {
+    return this.#news.close();
   }
 }

@@ -26,7 +26,7 @@ export class LateNews {
   }
 
   /** Tells of what is left, at once. */
-  async stop(): Promise<void> {
+  async close(): Promise<void> {
     this.#tellNow();
     await this.#telling;
   }

@@ -5,6 +5,7 @@ import { refreshLocks, resetLocks } from "../../db/statements/locks.ts";
 import { toError } from "../../errors.ts";
 import type { Emit } from "../../events.ts";
 import type { Job } from "../../job.ts";
+import type { Service } from "../../util/service.ts";
 import { clearInterval, clearTimeout, setInterval, setTimeout } from "../../util/timers.ts";
 import type { WorkerPool } from "../../worker.ts";
 
@@ -28,7 +29,7 @@ export interface LockKeeperOptions {
 }
 
 /** Frees locks that are four hours old, and keeps our own from ever becoming that old. */
-export class LockKeeper {
+export class LockKeeper implements Service {
   readonly #options: LockKeeperOptions;
   #isSweeping = true;
   #resetTimer: NodeJS.Timeout | undefined;

@@ -34,7 +34,7 @@ export class PlaceWatch {
   }
 
   /** Tells of what is left, at once. */
-  stop(): Promise<void> {
-    return this.#news.stop();
+  close(): Promise<void> {
+    return this.#news.close();
   }
 }

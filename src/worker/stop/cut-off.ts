@@ -45,7 +45,7 @@ export async function writeWhatIsLeft({ intake, writeBack, handOver, places, kee
     await intake.ended(); // what it still brings is returned
     await Promise.all([writeBack.settled(), keeper.stop(), cancels?.stop(), intake.stopListening()]);
     await writeBack.returned();
-    await Promise.all([handOver?.stop(), places.stop()]);
+    await Promise.all([handOver?.close(), places.close()]);
     return true;
   };
   const isWritten = await Promise.race([written(), sleep(forcefulMs + overtimeMs, cancel.signal).then(() => false)]);

@@ -59,7 +59,7 @@ test.each([[8], [12], [40], [200]])("of %i processes that know each other exactl
     for (const { id } of chosen) wins.set(id, (wins.get(id) ?? 0) + 1);
     // One answer is enough for all.
     claim(chosen[0]!, false);
-    for (const member of members) member.fleet.stop();
+    for (const member of members) member.fleet.close();
   }
   // They take turns: nobody has more than a few times its share.
   expect(Math.max(...wins.values())).toBeLessThan((1_200 / size) * 3 + 8);
