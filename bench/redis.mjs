@@ -6,29 +6,14 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 
 let server;
+let starting;
 
 /** A Redis of our own on a loopback port, with its default settings: it does not flush before it answers. */
 export const redisStore = {
-  /** Starts it. Says why not if it does not start. */
-  async start({ redis: program }) {
-    const port = await freePort();
-    const folder = await mkdtemp(join(tmpdir(), "hathi-bench-redis-"));
-    const child = spawn(program, ["--port", String(port), "--bind", "127.0.0.1", "--dir", folder], { stdio: "ignore" });
-    const failed = new Promise((resolve) => {
-      child.once("error", (error) => resolve(`redis-server does not start (${error.message})`));
-      child.once("exit", (code) => resolve(`redis-server ended with exit code ${code}`));
-    });
-    const client = new Redis({ port, host: "127.0.0.1", maxRetriesPerRequest: null, retryStrategy: () => 50 });
-    client.on("error", () => undefined);
-    const reason = await Promise.race([failed, client.ping().then(() => undefined)]);
-    if (reason) {
-      client.disconnect();
-      await rm(folder, { recursive: true, force: true });
-      return reason;
-    }
-    const version = /redis_version:(\S+)/.exec(await client.info("server"))?.[1];
-    server = { port, folder, child, client, version, ended: failed };
-    return undefined;
+  /** Starts it, once for all systems that use it. Says why not if it does not start. */
+  start(options) {
+    starting ??= startServer(options);
+    return starting;
   },
 
   version: () => server?.version,
@@ -60,6 +45,27 @@ export const redisStore = {
     await rm(folder, { recursive: true, force: true });
   },
 };
+
+async function startServer({ redis: program }) {
+  const port = await freePort();
+  const folder = await mkdtemp(join(tmpdir(), "hathi-bench-redis-"));
+  const child = spawn(program, ["--port", String(port), "--bind", "127.0.0.1", "--dir", folder], { stdio: "ignore" });
+  const failed = new Promise((resolve) => {
+    child.once("error", (error) => resolve(`redis-server does not start (${error.message})`));
+    child.once("exit", (code) => resolve(`redis-server ended with exit code ${code}`));
+  });
+  const client = new Redis({ port, host: "127.0.0.1", maxRetriesPerRequest: null, retryStrategy: () => 50 });
+  client.on("error", () => undefined);
+  const reason = await Promise.race([failed, client.ping().then(() => undefined)]);
+  if (reason) {
+    client.disconnect();
+    await rm(folder, { recursive: true, force: true });
+    return reason;
+  }
+  const version = /redis_version:(\S+)/.exec(await client.info("server"))?.[1];
+  server = { port, folder, child, client, version, ended: failed };
+  return undefined;
+}
 
 function freePort() {
   return new Promise((resolve, reject) => {
