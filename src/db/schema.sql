@@ -3170,6 +3170,35 @@ AS $hathi$
   select last_heartbeat_at > now() - interval '5 minutes';
 $hathi$;
 
+create function graphile_worker._hathi_keep_crashed(job_ids bigint[], tries integer[], waits double precision[], runs double precision[], worker_ids text[], classes text[], fingerprints text[], kept_tasks integer[], kept_as text[], kept_days integer[], are_awaited boolean[], redacted text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+begin
+  perform graphile_worker._hathi_keep_ended(
+    died.worker_id, died.before, died.ids, died.tries, null, died.errors, died.runs, died.classes, died.fingerprints, null,
+    kept_tasks, kept_as, kept_days, are_awaited, redacted
+  )
+  from (
+    -- Due when it was, so that its wait and its run reach until now.
+    select crashed.worker_id,
+      array_agg(jsonb_populate_record(job, jsonb_build_object(
+        'run_at', now() - (greatest(crashed.wait_ms, 0) + crashed.run_ms) * interval '1 millisecond'
+      ))) as before,
+      array_agg(crashed.id) as ids, array_agg(crashed.attempt) as tries, array_agg(job.last_error) as errors,
+      array_agg(crashed.run_ms::integer) as runs, array_agg(crashed.class) as classes, array_agg(crashed.fingerprint) as fingerprints
+    from (
+      select entry.id, entry.attempt, entry.worker_id, entry.class, entry.fingerprint, entry.wait_ms, least(greatest(entry.run_ms, 0), 2147483647) as run_ms
+      from unnest(job_ids, tries, waits, runs, worker_ids, classes, fingerprints)
+        as entry (id, attempt, wait_ms, run_ms, worker_id, class, fingerprint)
+    ) as crashed
+    join graphile_worker._private_jobs as job on job.id = crashed.id
+    group by crashed.worker_id
+  ) as died;
+end;
+$hathi$;
+
 create function graphile_worker._hathi_keep_ended(pool_id text, before graphile_worker._private_jobs[], job_ids bigint[], tries integer[], rulings text[], errors text[], runs integer[], classes text[], fingerprints text[], stacks text[], kept_tasks integer[], kept_as text[], kept_days integer[], are_awaited boolean[], redacted text[])
  RETURNS void
  LANGUAGE plpgsql
@@ -4028,7 +4057,7 @@ end;
 $hathi$;
 
 create function graphile_worker._hathi_recover_jobs(worker_ids text[], lost_ids text[], delay interval, max_crashes integer, with_backoff boolean, kept bigint[], pardoned bigint[])
- RETURNS TABLE(job_id bigint, worker_id text, outcome text)
+ RETURNS TABLE(job_id bigint, worker_id text, outcome text, attempt integer, wait_ms double precision, run_ms double precision)
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET lock_timeout TO '100ms'
@@ -4071,7 +4100,7 @@ begin
 
     return query
     with line as (
-      select job.id, job.attempts, job.locked_by, job.locked_at, job.job_queue_id,
+      select job.id, job.attempts, job.locked_by, job.locked_at, job.job_queue_id, greatest(job.run_at, job.created_at) as due_at,
         -- Forwarded jobs need no proof: what a silent forwarder still sends is a copy with the same id.
         job.locked_by = any (lost_ids) or coalesce(worker.metadata ? 'forwards', false) as is_proven,
         exists (select from graphile_worker._private_job_retirements as retired where retired.id = job.id) as is_retired,
@@ -4174,7 +4203,8 @@ begin
     from judged
     where job.id = judged.id
     returning job.id, judged.locked_by,
-      case when judged.is_guilty then 'suspect' when judged.has_failed then 'failed' when judged.is_parked then 'parked' else 'recovered' end;
+      case when judged.is_guilty then 'suspect' when judged.has_failed then 'failed' when judged.is_parked then 'parked' else 'recovered' end,
+      judged.attempts::integer, date_part('epoch', judged.locked_at - judged.due_at) * 1000, date_part('epoch', judged.ran_for) * 1000;
 
     -- What failed permanently starts from nought if it is rescheduled. What was cancelled or replaced while it was parked is still to be freed.
     delete from graphile_worker._hathi_job_crashes as crash

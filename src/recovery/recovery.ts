@@ -9,6 +9,7 @@ import { deregisterWorker, registerWorker } from "../db/statements/heartbeat.ts"
 import type { AdoptParams } from "../db/statements/sweep.ts";
 import type { EventHandlers } from "../emit.ts";
 import { errorTitle } from "../error-text.ts";
+import type { KeepRules } from "../kept-history.ts";
 import type { Logger } from "../logger.ts";
 import { clip } from "../util/clip.ts";
 import { sleep } from "../util/sleep.ts";
@@ -44,6 +45,7 @@ export interface RecoveryOptions {
   /** The schema has become, or is about to become, too new for this worker. */
   readonly onBreakingMigration: () => void;
   readonly hooks: SweepHooks;
+  readonly keepRules: KeepRules;
 }
 
 const deregisterMs = 3_000;
@@ -146,7 +148,7 @@ export class Recovery {
   }
 
   async #start(metadata: WorkerMetadata): Promise<void> {
-    const { database, settings, logger, outages, workerId, hooks, config } = this.#options;
+    const { database, settings, logger, outages, workerId, hooks, keepRules, config } = this.#options;
     const sentAt = monotonicMs();
     await database.run(registerWorker, { id: workerId(), metadata });
     this.#board.allow(sentAt, workMs(settings));
@@ -167,6 +169,7 @@ export class Recovery {
       logger,
       outages,
       hooks,
+      keepRules,
       sweeperId: workerId,
       witnessed: () => (this.#board.mayWork ? this.#board.witnessed : undefined),
       onParked: (inMs) => this.#suspects.expect(inMs),

@@ -1,5 +1,6 @@
 import type { RecoverySettings } from "../config/recovery-options.ts";
 import type { Database } from "../db/database.ts";
+import { type CrashedAttempt, keepCrashed, toKeptTasks } from "../db/statements/history.ts";
 import { failJobs } from "../db/statements/settle.ts";
 import {
   buryWorkers,
@@ -13,9 +14,11 @@ import {
   recoverJobs,
   rescheduleRecovered,
 } from "../db/statements/sweep.ts";
+import { printError } from "../error-print.ts";
 import type { HookDetails } from "../hooks/lifecycle.ts";
 import type { RecoveryDecision } from "../hooks/results.ts";
 import type { Job } from "../job.ts";
+import type { KeepRule, KeepRules } from "../kept-history.ts";
 import { judgingMs } from "./witness.ts";
 
 /** Where others may have a say, or just want to know. Without `jobRecovery` jobs are recovered in one statement. */
@@ -46,6 +49,8 @@ export interface SweepOptions {
   /** Find out, and change nothing. */
   readonly dryRun: boolean;
   readonly hooks: SweepHooks;
+  /** What is kept of attempts that count as failed. */
+  readonly keepRules: KeepRules;
 }
 
 /** A worker that was taken for dead. */
@@ -66,6 +71,10 @@ export interface SweptJob {
    * `failed`: counts as failed (`recoveryBackoff`, or a `jobRecovery` hook). The others are decisions of such a hook.
    */
   readonly outcome: "recovered" | "suspect" | "rescheduled" | "failed" | "skipped";
+}
+
+interface Swept extends SweptJob, Pick<CrashedAttempt, "attempt" | "waitMs" | "runMs"> {
+  readonly taskId: number;
 }
 
 export interface SweepResult {
@@ -136,24 +145,39 @@ async function sweepInside(tx: Database, options: SweepOptions, interrupted: Job
     const held = await tx.run(readHeldJobs, { workerIds });
     return makeResult(
       dead,
-      held.map((job) => describe(job, "recovered")),
+      held.map((job) => describe(job, "recovered", dead)),
     );
   }
   const isWatched = hooks.jobRecovery !== undefined || hooks.jobInterrupted !== undefined;
   const jobs = isWatched
     ? await recoverOneByOne(tx, dead, options, interrupted)
     : await recoverAll(tx, { dead, kept: [], pardoned: [] }, options);
+  await keepFailed(tx, jobs, options);
   const kept = jobs.filter(({ outcome }) => outcome === "skipped").map(({ id }) => id);
   const [left] = await tx.run(findLeftovers, { workerIds, kept });
   await tx.run(buryWorkers, { workerIds });
   return makeResult(dead, jobs, { hasLeftovers: left?.has_leftovers === true });
 }
 
+/** An attempt that counts as failed has its entry in history, like one that was settled. */
+async function keepFailed(tx: Database, jobs: readonly Swept[], { keepRules }: SweepOptions): Promise<void> {
+  const rules = new Map<number, KeepRule>();
+  const crashed: CrashedAttempt[] = [];
+  for (const job of jobs) {
+    const rule = job.outcome === "failed" || job.outcome === "suspect" ? keepRules.of(job.task) : undefined;
+    if (!rule) continue;
+    rules.set(job.taskId, rule);
+    crashed.push({ ...job, ...printError(job.task, { name: "WorkerCrashed" }) });
+  }
+  if (crashed.length === 0) return;
+  await tx.run(keepCrashed, { crashed, kept: toKeptTasks(rules, "failedDays", keepRules.redact) });
+}
+
 async function recoverAll(
   tx: Database,
   { dead, kept, pardoned }: Verdict,
   { settings }: SweepOptions,
-): Promise<SweptJob[]> {
+): Promise<Swept[]> {
   const { recoveryDelay, maxCrashes, recoveryBackoff } = settings;
   const rows = await tx.run(recoverJobs, {
     workerIds: dead.map(({ id }) => id),
@@ -164,11 +188,15 @@ async function recoverAll(
     kept,
     pardoned,
   });
-  return rows.map(({ id, task_identifier, worker_id, outcome }) => ({
+  return rows.map(({ id, task_id, task_identifier, worker_id, outcome, attempt, wait_ms, run_ms }) => ({
     id,
     task: task_identifier,
     workerId: worker_id,
     outcome: outcome === "parked" ? "recovered" : outcome,
+    taskId: task_id,
+    attempt,
+    waitMs: wait_ms,
+    runMs: run_ms ?? 0,
   }));
 }
 
@@ -178,7 +206,7 @@ async function recoverOneByOne(
   dead: readonly DeadWorkerRow[],
   options: SweepOptions,
   interrupted: Job[],
-): Promise<SweptJob[]> {
+): Promise<Swept[]> {
   const { hooks, sweeperId } = options;
   const held = await tx.run(readHeldJobs, { workerIds: dead.map(({ id }) => id) });
   const decided: { job: Job; decision: RecoveryDecision }[] = [];
@@ -206,16 +234,16 @@ async function recoverOneByOne(
   interrupted.push(...decided.filter(({ decision }) => decision !== "skip").map(({ job }) => job));
   return [
     ...swept,
-    ...failed.map(({ job }) => describe(job, "failed")),
-    ...skipped.map(({ job }) => describe(job, "skipped")),
+    ...failed.map(({ job }) => describe(job, "failed", dead)),
+    ...skipped.map(({ job }) => describe(job, "skipped", dead)),
   ];
 }
 
 async function reschedule(
   tx: Database,
-  swept: SweptJob,
+  swept: Swept,
   decided: readonly { job: Job; decision: RecoveryDecision }[],
-): Promise<SweptJob> {
+): Promise<Swept> {
   const decision = decided.find(({ job }) => job.id === swept.id)?.decision;
   if (typeof decision !== "object" || swept.outcome === "suspect") return swept;
   const { runAt, attempts = null } = decision;
@@ -223,13 +251,24 @@ async function reschedule(
   return { ...swept, outcome: "rescheduled" };
 }
 
-function describe(job: Job, outcome: SweptJob["outcome"]): SweptJob {
-  return { id: job.id, task: job.task_identifier, workerId: job.locked_by!, outcome };
+function describe(job: Job, outcome: SweptJob["outcome"], dead: readonly DeadWorkerRow[]): Swept {
+  const startedAt = job.locked_at!.getTime();
+  const lastSeenAt = dead.find(({ id }) => id === job.locked_by)?.last_heartbeat_at?.getTime() ?? startedAt;
+  return {
+    id: job.id,
+    task: job.task_identifier,
+    workerId: job.locked_by!,
+    outcome,
+    taskId: job.task_id,
+    attempt: job.attempts,
+    waitMs: startedAt - Math.max(job.run_at.getTime(), job.created_at.getTime()),
+    runMs: lastSeenAt - startedAt,
+  };
 }
 
 function makeResult(
   dead: readonly DeadWorkerRow[],
-  jobs: readonly SweptJob[],
+  jobs: readonly Swept[],
   { isDone = true, hasLeftovers = false } = {},
 ): SweepResult {
   return {
@@ -242,7 +281,7 @@ function makeResult(
       lastHeartbeatAt: last_heartbeat_at,
       metadata,
     })),
-    jobs,
+    jobs: jobs.map(({ id, task, workerId, outcome }) => ({ id, task, workerId, outcome })),
     recoveredCount: jobs.filter(({ outcome }) => outcome !== "skipped").length,
   };
 }

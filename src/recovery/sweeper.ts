@@ -3,6 +3,7 @@ import type { Database } from "../db/database.ts";
 import { type OutageLog, troubleOf } from "../db/outage-log.ts";
 import { watchLines, watchLinesAnnouncing } from "../db/statements/heartbeat.ts";
 import { takeSweepTurn } from "../db/statements/sweep.ts";
+import type { KeepRules } from "../kept-history.ts";
 import type { Logger } from "../logger.ts";
 import { Pulse } from "../util/pulse.ts";
 import { staggeredShare } from "../util/stagger.ts";
@@ -18,6 +19,7 @@ export interface SweeperOptions {
   readonly outages: OutageLog;
   readonly sweeperId: () => string;
   readonly hooks: SweepHooks;
+  readonly keepRules: KeepRules;
   /** What the worker's own heartbeats have witnessed; undefined if the last of them is overdue. */
   readonly witnessed: () => { readonly forMs: number; readonly atMs: number } | undefined;
   /** Called with the milliseconds until a parked job may be adopted; Infinity if none is parked. */
@@ -137,9 +139,9 @@ export class Sweeper {
 
   /** True if it recovered jobs. */
   async #sweep(withOrphans: boolean): Promise<boolean> {
-    const { database, settings, hooks, logger, sweeperId } = this.#options;
+    const { database, settings, hooks, keepRules, logger, sweeperId } = this.#options;
     const witnessedMs = (nowMs: number): number => this.#witnessedMs(nowMs);
-    const how = { settings, withOrphans, witnessedMs, dryRun: false, hooks, sweeperId: sweeperId() };
+    const how = { settings, withOrphans, witnessedMs, dryRun: false, hooks, keepRules, sweeperId: sweeperId() };
     const result = await sweep(database, how);
     for (const sentence of describeSweep(result)) logger.warn(sentence);
     this.#hasLeftovers = result.hasLeftovers;

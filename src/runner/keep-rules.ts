@@ -3,7 +3,7 @@ import { defaultResultDays, defaultRetention, type KeepRule, type KeepRules } fr
 import type { Task, TaskList } from "../task.ts";
 import type { TaskRunSettings } from "../task-options.ts";
 
-type Said = Pick<Settings, "history" | "retention" | "redact">;
+type Said = Pick<Settings, "history" | "retention" | "redact" | "taskOptions">;
 
 /** What a pool keeps of the jobs of each task: what the task says, and below it the pool's own options. */
 export function makeKeepRules(
@@ -17,7 +17,7 @@ export function makeKeepRules(
     redact: said.redact,
     of(name) {
       const task = tasks[name] as Task | undefined;
-      const options = task && taskOptions(name, task);
+      const options = task ? taskOptions(name, task) : said.taskOptions?.[name];
       if (!options) return plain;
       let rule = byOptions.get(options);
       if (!rule) {

@@ -3,6 +3,7 @@ import { readConnectionString } from "../connection-string.ts";
 import type { Database } from "../db/database.ts";
 import { configOf } from "../db/direct-client.ts";
 import type { OutageLog } from "../db/outage-log.ts";
+import type { KeepRules } from "../kept-history.ts";
 import { Recovery } from "../recovery/recovery.ts";
 import type { Pool } from "../worker/pool.ts";
 import type { CompiledSharedOptions } from "./compile.ts";
@@ -18,6 +19,7 @@ export interface MakeRecoveryOptions {
   readonly pool: () => Pool;
   readonly outages: OutageLog;
   readonly onBreakingMigration: () => void;
+  readonly keepRules: KeepRules;
 }
 
 /** A pool's part in crash recovery, if it was asked for. */
@@ -40,5 +42,6 @@ export function makeRecovery(options: MakeRecoveryOptions): Recovery | undefined
     onResumed: () => pool().resume(),
     onBreakingMigration: options.onBreakingMigration,
     hooks: sweepHooks(lifecycle),
+    keepRules: options.keepRules,
   });
 }

@@ -65,12 +65,15 @@ export function startPool(options: StartPoolOptions): Pool {
     void pool.gracefulShutdown("Breaking migration");
   };
   const outages = new OutageLog(logger);
+  const taskOptions = makeTaskOptions(settings.taskOptions);
+  const keepRules = makeKeepRules(settings, tasks, taskOptions);
   const recovery = makeRecovery({
     ...options,
     isForwarder: options.isForwarder ?? false,
     outages,
     pool: () => pool,
     onBreakingMigration,
+    keepRules,
   });
   const emit = observeEvents(compiled.emit, [
     ...(recovery?.handlers ?? []),
@@ -78,8 +81,6 @@ export function startPool(options: StartPoolOptions): Pool {
     logEvents({ logger, taskNames: () => Object.keys(tasks), logPayloads: settings.logPayloads }),
     ...(settings.metrics ? [attachMeter(settings.metrics, options, () => pool)] : []),
   ]);
-  const taskOptions = makeTaskOptions(settings.taskOptions);
-  const keepRules = makeKeepRules(settings, tasks, taskOptions);
   const links = new LinkRecorder({ database, isAlone: pgPool === undefined });
   const linked = linkAdders({
     adders: { addJob, addJobs },

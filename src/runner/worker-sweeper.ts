@@ -10,6 +10,7 @@ import { type ActiveWorker, listActiveWorkers } from "../recovery/list-active-wo
 import { type SweepResult, sweep } from "../recovery/sweep.ts";
 import type { CompiledSharedOptions } from "./compile.ts";
 import { sweepHooks } from "./hooks/sweep-hooks.ts";
+import { makeKeepRules } from "./keep-rules.ts";
 
 /** Options left out are taken from the option `recovery`, or from its defaults. */
 export interface SweepStaleWorkersOptions
@@ -40,6 +41,7 @@ const sweeperId = "worker_utils";
 
 export function makeWorkerSweeper({ settings, lifecycle }: CompiledSharedOptions, database: Database): WorkerSweeper {
   const own = settings.recovery || recoveryDefaults;
+  const keepRules = makeKeepRules(settings, {}, () => undefined);
   return {
     async sweepStaleWorkers({ dryRun = false, ...given } = {}) {
       const chosen = choose(own, given);
@@ -47,7 +49,7 @@ export function makeWorkerSweeper({ settings, lifecycle }: CompiledSharedOptions
       const hooks = sweepHooks(lifecycle);
       // Whoever sweeps by hand knows whether there was an outage.
       const witnessedMs = (): null => null;
-      return sweep(database, { settings: chosen, dryRun, withOrphans: true, witnessedMs, sweeperId, hooks });
+      return sweep(database, { settings: chosen, dryRun, withOrphans: true, witnessedMs, sweeperId, hooks, keepRules });
     },
     listActiveWorkers: (threshold = own.sweepThreshold) => listActiveWorkers(database, threshold),
   };

@@ -1,4 +1,5 @@
 import { expect, test, vi } from "vitest";
+import { quickly } from "../recovery/kit.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { until } from "../support/wait.ts";
 import { startWorker, type WorkerProcess } from "../support/worker-process.ts";
@@ -109,4 +110,75 @@ test("each job has exactly one success although processes are killed", async () 
   });
   await Promise.all(others.map((worker) => worker.stop()));
   await checkOutcomes(db, 2_000);
+});
+
+/** Every entry that a job has when its first attempt ends like this, as outcome and attempt. */
+const expected = {
+  succeed: ["succeeded 1"],
+  fail: ["failed 1", "succeeded 2"],
+  timeOut: ["failed 1", "succeeded 2"],
+  // It may be postponed twice, and counts as failed then.
+  snooze: ["failed 1", "snoozed 1", "snoozed 1", "succeeded 2"],
+  giveUp: ["permanentlyFailed 1"],
+  cancel: ["cancelled 1"],
+  exhaust: ["failed 1", "permanentlyFailed 2"],
+};
+
+test("each attempt has exactly one outcome, however it ends, although processes are killed and their jobs recovered", async () => {
+  const db = await freshDatabase();
+  const options = {
+    connectionString: db.url,
+    concurrency: 10,
+    pollInterval: 200,
+    recovery: quickly,
+    history: "outcomes",
+    taskOptions: { end: { timeout: 2_000, abortGrace: 1_000, maxSnoozes: 2, backoff: { type: "fixed", delay: 1 } } },
+  } as const;
+  const ways = Object.keys(expected);
+  const add = (): Promise<unknown> =>
+    db.query(
+      `select graphile_worker.add_job('end', json_build_object('as', ($1::text[])[1 + n % cardinality($1)], 'ms', 20), max_attempts => 2,
+         queue_name => case when n % 10 = 0 then 'q' || n % 3 end) from generate_series(1, 70) as n`,
+      [ways],
+    );
+  const entries = async (): Promise<number> => (await db.query(outcomes)).length;
+  const workers = [await startWorker(options)];
+  for (let kill = 0; kill < 2; kill++) {
+    const before = await entries();
+    await add();
+    await until(async () => (await entries()) > before + 15, { what: "some jobs have ended", withinMs: 60_000 });
+    const heir = await startWorker(options);
+    await add();
+    await until(() => workers.at(-1)!.starts().length > workers.at(-1)!.runs().length, { what: "some jobs run" });
+    workers.at(-1)!.kill("SIGKILL");
+    await workers.at(-1)!.ended;
+    workers.push(heir);
+  }
+  await until(
+    async () => {
+      const jobs = await db.jobs();
+      return jobs.every(({ attempts, max_attempts, locked_at }) => locked_at === null && attempts >= max_attempts);
+    },
+    { what: "every job has ended", withinMs: 90_000 },
+  );
+  await workers.at(-1)!.stop();
+
+  const rows = await db.query<{ id: string; entries: string[] }>(
+    `select id::text, array_agg(outcome || ' ' || attempt order by outcome, attempt) as entries from (${outcomes}) as o group by id order by id`,
+  );
+  expect(rows).toHaveLength(4 * 70);
+  const kept = new Map(rows.map(({ id, entries: found }) => [id, found]));
+  const added = await db.query<{ id: string; way: string }>(
+    `select id::text, ($1::text[])[1 + ((id - 1) % 70 + 1) % cardinality($1)] as way from generate_series(1, 280) as id`,
+    [ways],
+  );
+  const wrong = added.filter(({ id, way }) => String(kept.get(id)) !== String(expected[way as keyof typeof expected]));
+  expect(wrong.map(({ id, way }) => ({ id, way, entries: kept.get(id) }))).toEqual([]);
+  // Some were running when their process was killed, and have run again as the same attempt.
+  const snoozed = new Set(added.filter(({ way }) => way === "snooze").map(({ id }) => id));
+  const starts = workers
+    .flatMap((worker) => worker.starts())
+    .filter(({ id }) => !snoozed.has(id))
+    .map(({ id, attempt }) => `${id} ${attempt}`);
+  expect(starts.length).toBeGreaterThan(new Set(starts).size);
 });

@@ -252,7 +252,7 @@ test("when the database was unreachable for all workers, none is taken for dead"
 
 test("a job that kills its worker time after time is failed for good, and takes no innocent job with it", async () => {
   const database = await freshDatabase();
-  const ahead = { preset: { worker: { localQueue: { size: 20 } } } };
+  const ahead = { preset: { worker: { localQueue: { size: 20 } } }, history: "outcomes" } as const;
   const killer = await addJob(database, "die");
   const innocent = await Promise.all(Array.from({ length: 5 }, () => addJob(database, "work")));
   for (let death = 1; death <= 3; death++) {
@@ -271,6 +271,15 @@ test("a job that kills its worker time after time is failed for good, and takes 
   });
   expect(survivor.started()).not.toContain(killer);
   expect(await database.query("select from graphile_worker._hathi_job_crashes where crashes > 2")).toEqual([]);
+  // Its one attempt is in its history, and in a group of its own.
+  expect(
+    await database.query("select job_id, attempt, outcome, error from graphile_worker._hathi_history_attempts"),
+  ).toEqual([
+    { job_id: killer, attempt: 1, outcome: "permanentlyFailed", error: expect.stringMatching(/^WorkerCrashed: /) },
+  ]);
+  expect(
+    await database.query("select task_identifier, error_class, failures from graphile_worker._hathi_error_groups"),
+  ).toEqual([{ task_identifier: "die", error_class: "WorkerCrashed", failures: "1" }]);
 }, 120_000);
 
 test("a long job of an original Graphile Worker is left alone, with its queue", async () => {

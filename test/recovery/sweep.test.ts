@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { recoveryDefaults } from "../../src/config/recovery-options.ts";
 import { poolDatabase } from "../../src/db/database.ts";
 import { migrate } from "../../src/db/migrate.ts";
+import type { KeepRules } from "../../src/kept-history.ts";
 import { type SweepOptions, type SweepResult, sweep } from "../../src/recovery/sweep.ts";
 import { deferred } from "../../src/util/deferred.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
@@ -49,6 +50,7 @@ function sweepIn(db: TestDatabase, { settings, ...options }: Partial<SweepOption
     witnessedMs: () => null,
     dryRun: false,
     hooks: {},
+    keepRules: { of: () => undefined, redact: [] },
     ...options,
   });
 }
@@ -457,11 +459,28 @@ test("what no worker can adopt is freed for everybody, in its place", async () =
   expect(await db.query("select locked_by from graphile_worker._private_job_queues")).toEqual([{ locked_by: null }]);
 });
 
+/** Failures with payloads, for as many days as this says of their task. */
+const keepingFor = (days: (task: string) => number | undefined): KeepRules => ({
+  redact: ["secret"],
+  of(task) {
+    const failedDays = days(task);
+    if (failedDays === undefined) return undefined;
+    return { keptAs: "full", keepsResult: true, completedDays: 1, resultDays: 1, failedDays };
+  },
+});
+
+const keptOfCrashes = `
+  select job_id, task_identifier, attempt, outcome, worker_id, payload, run_ms >= 0 and wait_ms >= 0 as has_times, expires_on - (settled_at at time zone 'utc')::date - 1 as days,
+    (select sum(failures)::int from graphile_worker._hathi_error_groups as known where known.fingerprint = kept.fingerprint) as failures
+  from graphile_worker._hathi_history_attempts as kept order by job_id`;
+
 test("with recoveryBackoff a job that was running counts as failed, and one that was not is free at once", async () => {
   const db = await freshDatabase();
   await worker(db, "dead", 1_000, { concurrency: 1 });
-  const [ran, waited] = [await held(db, "dead", "task"), await held(db, "dead", "task")] as const;
-  const result = await sweepIn(db, { settings: { ...recoveryDefaults, recoveryBackoff: true } });
+  const ran = await held(db, "dead", "task", { secret: 1, open: 2 });
+  const waited = await held(db, "dead", "task");
+  const keepRules = keepingFor(() => 3);
+  const result = await sweepIn(db, { settings: { ...recoveryDefaults, recoveryBackoff: true }, keepRules });
   expect(result.jobs).toMatchObject([
     { id: ran, outcome: "failed" },
     { id: waited, outcome: "recovered" },
@@ -474,6 +493,19 @@ test("with recoveryBackoff a job that was running counts as failed, and one that
   });
   expect((await db.job(ran))!.run_at.getTime()).toBeGreaterThan(Date.now());
   expect(await db.job(waited)).toMatchObject({ attempts: 0, last_error: null });
+  expect(await db.query(keptOfCrashes)).toEqual([
+    {
+      job_id: ran,
+      task_identifier: "task",
+      attempt: 1,
+      outcome: "failed",
+      worker_id: "dead",
+      payload: { secret: "[redacted]", open: 2 },
+      has_times: true,
+      days: 3,
+      failures: 1,
+    },
+  ]);
 });
 
 test("a sweep waits for no application: what a transaction holds is recovered by a later one, with its queue", async () => {
@@ -610,6 +642,7 @@ test("hooks decide what becomes of each job, and are told when it is true", asyn
   ] as const;
   const told: unknown[] = [];
   const result = await sweepIn(db, {
+    keepRules: keepingFor((task) => (task === "failed" ? 1 : undefined)),
     hooks: {
       jobRecovery: async ({ job, previousWorkerId, workerId, reason }) => {
         expect([previousWorkerId, workerId, reason]).toEqual(["dead", "sweeper", "workerCrashed"]);
@@ -645,6 +678,19 @@ test("hooks decide what becomes of each job, and are told when it is true", asyn
     [moved, "workerCrashed"],
     [failed, "workerCrashed"],
     ["sweeper", ["dead"], 3],
+  ]);
+  expect(await db.query(keptOfCrashes)).toEqual([
+    {
+      job_id: failed,
+      task_identifier: "failed",
+      attempt: 1,
+      outcome: "failed",
+      worker_id: "dead",
+      payload: {},
+      has_times: true,
+      days: 1,
+      failures: 1,
+    },
   ]);
   // What was skipped is asked about again.
   expect(await sweepIn(db)).toMatchObject({ workers: [{ id: "dead", reason: "orphan" }], jobs: [{ id: skipped }] });

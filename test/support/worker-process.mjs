@@ -45,6 +45,17 @@ const tasks = {
   fail_always: telling(async () => {
     throw new Error("never");
   }),
+  /** Ends its first attempt as it is told, and succeeds in the next. */
+  end: telling(async ({ as, ms }, { job, abortPromise }) => {
+    await sleep(ms);
+    if (as === "exhaust") throw new Error("as always");
+    if (job.attempts > 1) return;
+    if (as === "fail") throw new Error("not yet");
+    if (as === "timeOut") await abortPromise;
+    if (as === "snooze") throw new module.SnoozeError(1);
+    if (as === "giveUp") throw new module.UnrecoverableError("no use");
+    if (as === "cancel") throw new module.CancelJobError("not needed");
+  }),
   /** Holds its place until its signal fires, and throws its reason; or until the process is told to let go. */
   obey: telling(async (_payload, { job, abortPromise }) => {
     tell({ holds: job.id });

@@ -273,7 +273,7 @@ $hathi$;
 -- With `with_backoff` a job that can have been running counts as failed instead.
 create or replace function graphile_worker._hathi_recover_jobs(
   worker_ids text[], lost_ids text[], delay interval, max_crashes integer, with_backoff boolean, kept bigint[], pardoned bigint[]
-) returns table (job_id bigint, worker_id text, outcome text)
+) returns table (job_id bigint, worker_id text, outcome text, attempt integer, wait_ms double precision, run_ms double precision)
 language plpgsql volatile set search_path = pg_catalog, pg_temp set lock_timeout = '100ms' as $hathi$
 #variable_conflict use_column
 declare
@@ -313,7 +313,7 @@ begin
 
     return query
     with line as (
-      select job.id, job.attempts, job.locked_by, job.locked_at, job.job_queue_id,
+      select job.id, job.attempts, job.locked_by, job.locked_at, job.job_queue_id, greatest(job.run_at, job.created_at) as due_at,
         -- Forwarded jobs need no proof: what a silent forwarder still sends is a copy with the same id.
         job.locked_by = any (lost_ids) or coalesce(worker.metadata ? 'forwards', false) as is_proven,
         exists (select from graphile_worker._private_job_retirements as retired where retired.id = job.id) as is_retired,
@@ -416,7 +416,8 @@ begin
     from judged
     where job.id = judged.id
     returning job.id, judged.locked_by,
-      case when judged.is_guilty then 'suspect' when judged.has_failed then 'failed' when judged.is_parked then 'parked' else 'recovered' end;
+      case when judged.is_guilty then 'suspect' when judged.has_failed then 'failed' when judged.is_parked then 'parked' else 'recovered' end,
+      judged.attempts::integer, date_part('epoch', judged.locked_at - judged.due_at) * 1000, date_part('epoch', judged.ran_for) * 1000;
 
     -- What failed permanently starts from nought if it is rescheduled. What was cancelled or replaced while it was parked is still to be freed.
     delete from graphile_worker._hathi_job_crashes as crash

@@ -340,6 +340,37 @@ begin
 end;
 $hathi$;
 
+-- Keeps attempts that ended with the death of their workers, after their jobs were written as failed.
+create or replace function graphile_worker._hathi_keep_crashed(
+  job_ids bigint[], tries integer[], waits double precision[], runs double precision[], worker_ids text[], classes text[], fingerprints text[],
+  kept_tasks integer[], kept_as text[], kept_days integer[], are_awaited boolean[], redacted text[]
+) returns void language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+as $hathi$
+begin
+  perform graphile_worker._hathi_keep_ended(
+    died.worker_id, died.before, died.ids, died.tries, null, died.errors, died.runs, died.classes, died.fingerprints, null,
+    kept_tasks, kept_as, kept_days, are_awaited, redacted
+  )
+  from (
+    -- Due when it was, so that its wait and its run reach until now.
+    select crashed.worker_id,
+      array_agg(jsonb_populate_record(job, jsonb_build_object(
+        'run_at', now() - (greatest(crashed.wait_ms, 0) + crashed.run_ms) * interval '1 millisecond'
+      ))) as before,
+      array_agg(crashed.id) as ids, array_agg(crashed.attempt) as tries, array_agg(job.last_error) as errors,
+      array_agg(crashed.run_ms::integer) as runs, array_agg(crashed.class) as classes, array_agg(crashed.fingerprint) as fingerprints
+    from (
+      select entry.id, entry.attempt, entry.worker_id, entry.class, entry.fingerprint, entry.wait_ms, least(greatest(entry.run_ms, 0), 2147483647) as run_ms
+      from unnest(job_ids, tries, waits, runs, worker_ids, classes, fingerprints)
+        as entry (id, attempt, wait_ms, run_ms, worker_id, class, fingerprint)
+    ) as crashed
+    join graphile_worker._private_jobs as job on job.id = crashed.id
+    group by crashed.worker_id
+  ) as died;
+end;
+$hathi$;
+
 -- As `_hathi_fail_jobs`, and keeps what became of the jobs.
 create or replace function graphile_worker._hathi_fail_jobs_kept(
   pool_id text, job_ids bigint[], tries integer[], errors text[], payloads text[], queue_ids integer[], ended_ids bigint[],

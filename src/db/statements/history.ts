@@ -1,3 +1,4 @@
+import type { KeepRule } from "../../kept-history.ts";
 import { type Statement, shortPatienceMs, statement } from "../statement.ts";
 import { type RuledJob, rulingValues } from "./control.ts";
 import type { Release, UnwrittenRow } from "./settle.ts";
@@ -12,6 +13,23 @@ export interface KeptTasks {
   /** A process may be waiting for jobs of this task. */
   readonly areAwaited: readonly boolean[];
   readonly redact: readonly string[];
+}
+
+/** What is kept for so many days, by the id of the task. */
+export function toKeptTasks(
+  rules: ReadonlyMap<number, KeepRule>,
+  days: "completedDays" | "failedDays",
+  redact: readonly string[],
+): KeptTasks {
+  const all = [...rules.values()];
+  return {
+    taskIds: [...rules.keys()],
+    keptAs: all.map(({ keptAs }) => keptAs),
+    days: all.map((rule) => rule[days]),
+    resultDays: all.map(({ resultDays }) => resultDays),
+    areAwaited: all.map(({ keepsResult }) => keepsResult),
+    redact,
+  };
 }
 
 /** As `completeJobs`, and keeps what became of the jobs. */
@@ -121,6 +139,42 @@ export const ruleJobsKept = statement<
       $1::text, $2::bigint[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::double precision[], $8::timestamptz[],
       $9::integer[], $10::text[], $11::integer[], $12::bigint[], $13::boolean,
       $14::integer[], $15::text[], $16::text[], $17::text[], $18::integer[], $19::text[], $20::integer[], $21::boolean[], $22::text[]
+    )`,
+});
+
+/** An attempt that ended with the death of its worker. */
+export interface CrashedAttempt {
+  readonly id: string;
+  readonly attempt: number;
+  readonly waitMs: number;
+  readonly runMs: number;
+  readonly workerId: string;
+  readonly errorClass: string;
+  readonly fingerprint: string;
+}
+
+/** Keeps attempts whose jobs have been written as failed, by the transaction that did so. */
+export const keepCrashed = statement<{ crashed: readonly CrashedAttempt[]; kept: KeptTasks }, object>({
+  name: "keep_crashed",
+  patienceMs: shortPatienceMs,
+  values: ({ crashed, kept }) => [
+    crashed.map(({ id }) => id),
+    crashed.map(({ attempt }) => attempt),
+    crashed.map(({ waitMs }) => waitMs),
+    crashed.map(({ runMs }) => runMs),
+    crashed.map(({ workerId }) => workerId),
+    crashed.map(({ errorClass }) => errorClass),
+    crashed.map(({ fingerprint }) => fingerprint),
+    kept.taskIds,
+    kept.keptAs,
+    kept.days,
+    kept.areAwaited,
+    kept.redact,
+  ],
+  text: `
+    select from graphile_worker._hathi_keep_crashed(
+      $1::bigint[], $2::integer[], $3::double precision[], $4::double precision[], $5::text[], $6::text[], $7::text[],
+      $8::integer[], $9::text[], $10::integer[], $11::boolean[], $12::text[]
     )`,
 });
 

@@ -91,7 +91,12 @@ export interface RecoveredRow {
   readonly id: string;
   readonly worker_id: string;
   readonly outcome: "recovered" | "parked" | "suspect" | "failed";
+  readonly task_id: number;
   readonly task_identifier: string;
+  /** The one that the death has cut short, and how long it had waited and run; null if nothing is known of the worker. */
+  readonly attempt: number;
+  readonly wait_ms: number;
+  readonly run_ms: number | null;
 }
 
 export const recoverJobs = statement<
@@ -121,7 +126,8 @@ export const recoverJobs = statement<
     pardoned,
   ],
   text: `
-    select recovered.job_id::text as id, recovered.worker_id, recovered.outcome, task.identifier as task_identifier
+    select recovered.job_id::text as id, recovered.worker_id, recovered.outcome, task.id as task_id, task.identifier as task_identifier,
+      recovered.attempt, recovered.wait_ms, recovered.run_ms
     from graphile_worker._hathi_recover_jobs(
       $1::text[], $2::text[], $3::double precision * interval '1 millisecond', $4::integer, $5::boolean, $6::bigint[], $7::bigint[]
     ) as recovered

@@ -4,8 +4,8 @@ import {
   completeJobsKept,
   failJobsKept,
   type KeptEnd,
-  type KeptTasks,
   ruleJobsKept,
+  toKeptTasks,
 } from "../../db/statements/history.ts";
 import type { Release, UnwrittenRow } from "../../db/statements/settle.ts";
 import { printError } from "../../error-print.ts";
@@ -40,7 +40,7 @@ export class KeptWrites {
       attempts: areFirst ? null : sorted.map(({ outcome }) => outcome.job.attempts),
       runs: sorted.map(({ durationMs }) => Math.round(durationMs)),
       results: hasResults ? sorted.map(({ outcome }) => outcome.result ?? null) : null,
-      kept: this.#describe(rules, "completedDays"),
+      kept: toKeptTasks(rules, "completedDays", this.#rules.redact),
       ...release,
     });
   }
@@ -53,7 +53,7 @@ export class KeptWrites {
     const rules = this.#rulesFor(ended);
     if (!rules) return undefined;
     const jobs = ended.map((each) => ({ ...toEnd(each), payload: each.outcome.remaining ?? null }));
-    const kept = this.#describe(rules, "failedDays");
+    const kept = toKeptTasks(rules, "failedDays", this.#rules.redact);
     return this.#database.run(failJobsKept, { poolId: ended[0]!.poolId, jobs, kept, isInDoubt, ...release });
   }
 
@@ -66,7 +66,7 @@ export class KeptWrites {
     const rules = this.#rulesFor(ended);
     if (!rules) return undefined;
     const jobs = ended.map((each) => ({ ...toEnd(each), ...toRuled(each.outcome) }));
-    const kept = this.#describe(rules, "failedDays");
+    const kept = toKeptTasks(rules, "failedDays", this.#rules.redact);
     return this.#database.run(ruleJobsKept, { poolId: ended[0]!.poolId, jobs, kept, isInDoubt, ...release });
   }
 
@@ -83,18 +83,6 @@ export class KeptWrites {
       if (rule) rules.set(taskId, rule);
     }
     return rules.size > 0 ? rules : undefined;
-  }
-
-  #describe(rules: ReadonlyMap<number, KeepRule>, days: "completedDays" | "failedDays"): KeptTasks {
-    const all = [...rules.values()];
-    return {
-      taskIds: [...rules.keys()],
-      keptAs: all.map(({ keptAs }) => keptAs),
-      days: all.map((rule) => rule[days]),
-      resultDays: all.map(({ resultDays }) => resultDays),
-      areAwaited: all.map(({ keepsResult }) => keepsResult),
-      redact: this.#rules.redact,
-    };
   }
 }
 
