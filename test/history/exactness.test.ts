@@ -134,10 +134,12 @@ test("each attempt has exactly one outcome, however it ends, although processes 
     history: "outcomes",
     taskOptions: { end: { timeout: 2_000, abortGrace: 1_000, maxSnoozes: 2, backoff: { type: "fixed", delay: 1 } } },
   } as const;
-  const ways = Object.keys(expected);
+  const ways = Object.keys(expected).filter((way) => way !== "timeOut");
+  /** Few time out: what was running in a process that died runs one at a time. */
+  const way = "case when n <= 4 then 'timeOut' else ($1::text[])[1 + n % cardinality($1)] end";
   const add = (): Promise<unknown> =>
     db.query(
-      `select graphile_worker.add_job('end', json_build_object('as', ($1::text[])[1 + n % cardinality($1)], 'ms', 20), max_attempts => 2,
+      `select graphile_worker.add_job('end', json_build_object('as', ${way}, 'ms', 20), max_attempts => 2,
          queue_name => case when n % 10 = 0 then 'q' || n % 3 end) from generate_series(1, 70) as n`,
       [ways],
     );
@@ -169,13 +171,15 @@ test("each attempt has exactly one outcome, however it ends, although processes 
   expect(rows).toHaveLength(4 * 70);
   const kept = new Map(rows.map(({ id, entries: found }) => [id, found]));
   const added = await db.query<{ id: string; way: string }>(
-    `select id::text, ($1::text[])[1 + ((id - 1) % 70 + 1) % cardinality($1)] as way from generate_series(1, 280) as id`,
+    `select id::text, ${way} as way from (select id, (id - 1) % 70 + 1 as n from generate_series(1, 280) as id) as job`,
     [ways],
   );
-  const wrong = added.filter(({ id, way }) => String(kept.get(id)) !== String(expected[way as keyof typeof expected]));
-  expect(wrong.map(({ id, way }) => ({ id, way, entries: kept.get(id) }))).toEqual([]);
+  const wrong = added.filter(
+    ({ id, way: as }) => String(kept.get(id)) !== String(expected[as as keyof typeof expected]),
+  );
+  expect(wrong.map((job) => ({ ...job, entries: kept.get(job.id) }))).toEqual([]);
   // Some were running when their process was killed, and have run again as the same attempt.
-  const snoozed = new Set(added.filter(({ way }) => way === "snooze").map(({ id }) => id));
+  const snoozed = new Set(added.filter((job) => job.way === "snooze").map(({ id }) => id));
   const starts = workers
     .flatMap((worker) => worker.starts())
     .filter(({ id }) => !snoozed.has(id))
