@@ -2152,10 +2152,20 @@ begin
   if kept_as is null then
     perform graphile_worker._hathi_complete_jobs(pool_id, array[job_id], null, '{}');
   else
-    perform graphile_worker._hathi_complete_jobs_kept(
-      pool_id, array[job_id], null, '{}', array[attempt], array[run_ms], case when result is not null then array[result] end,
-      array[job.task_id], array[kept_as], array[kept_days], array[result_days], redacted
-    );
+    for try in 1..20 loop
+      begin
+        perform graphile_worker._hathi_complete_jobs_kept(
+          pool_id, array[job_id], null, '{}', array[attempt], array[run_ms], case when result is not null then array[result] end,
+          array[job.task_id], array[kept_as], array[kept_days], array[result_days], redacted
+        );
+        exit;
+      exception when check_violation or lock_not_available then
+        -- A worker is making or dropping a partition of the history. The caller's transaction must not fail for that.
+        if try = 20 then
+          raise;
+        end if;
+      end;
+    end loop;
   end if;
   if job.job_queue_id is not null then
     -- One that is held is released by the pool, after the commit.
@@ -3446,11 +3456,19 @@ begin
   if not has_table_privilege((select typrelid from pg_type where oid = pg_typeof(null::graphile_worker._hathi_job_links)), 'insert') then
     return;
   end if;
-  insert into graphile_worker._hathi_job_links (expires_on, first_parent, last_parent, parent_ids, first_child, last_child, child_ids)
-  select (now() at time zone 'utc')::date + 1 + link.days, min(link.parent), max(link.parent), array_agg(link.parent order by link.child, link.parent),
-    min(link.child), max(link.child), array_agg(link.child order by link.child, link.parent)
-  from unnest(parent_ids, child_ids, kept_days) as link (parent, child, days)
-  group by link.days, link.parent >> 12, link.child >> 12;
+  for try in 1..3 loop
+    begin
+      insert into graphile_worker._hathi_job_links (expires_on, first_parent, last_parent, parent_ids, first_child, last_child, child_ids)
+      select (now() at time zone 'utc')::date + 1 + link.days, min(link.parent), max(link.parent), array_agg(link.parent order by link.child, link.parent),
+        min(link.child), max(link.child), array_agg(link.child order by link.child, link.parent)
+      from unnest(parent_ids, child_ids, kept_days) as link (parent, child, days)
+      group by link.days, link.parent >> 12, link.child >> 12;
+      return;
+    exception when check_violation then
+      -- A worker has just made the partition: the next try finds it.
+      null;
+    end;
+  end loop;
 end;
 $hathi$;
 

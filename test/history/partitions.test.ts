@@ -91,6 +91,55 @@ test("a partition that somebody reads is dropped later, and the statement that w
   expect(await partitions(db)).toEqual([]);
 });
 
+const make = (table: string): string => `
+  create table graphile_worker.${table}_new (like graphile_worker.${table} including all);
+  alter table graphile_worker.${table} attach partition graphile_worker.${table}_new
+    for values from ('2010-01-01') to ('2200-01-01');`;
+const complete = (kept: string): string => `
+  select graphile_worker._hathi_complete_in(id, 'pool', 1::smallint, null, '1 minute', 1, null, '${kept}', 1, 1, '{}')
+  from graphile_worker._private_jobs`;
+const link = "select graphile_worker._hathi_link_jobs('{1}', '{2}', '{1}')";
+
+test.each([
+  ["completes a job", "making", make("_hathi_history_batches"), complete("outcomes"), "_hathi_history_batches"],
+  ["completes a job", "making", make("_hathi_history_attempts"), complete("full"), "_hathi_history_attempts"],
+  [
+    "completes a job",
+    "dropping",
+    "drop table graphile_worker._hathi_history_batches_20000101;",
+    complete("outcomes"),
+    "_hathi_history_batches",
+  ],
+  ["adds a job", "making", make("_hathi_job_links"), link, "_hathi_job_links"],
+])("a transaction that %s does not fail while a worker is %s a partition", async (_does, _is, tending, text, table) => {
+  const db = await freshDatabase();
+  await tend(db, [1], "1999-12-30");
+  await db.query("select graphile_worker.add_job('t')");
+  await db.query("update graphile_worker._private_jobs set locked_by = 'pool', locked_at = now(), attempts = 1");
+  const [tender, caller] = [await db.pool.connect(), await db.pool.connect()];
+  try {
+    await tender.query("begin");
+    await tender.query(tending);
+    await caller.query("begin");
+    const { rows } = await caller.query<{ pid: number }>("select pg_backend_pid() as pid");
+    const written = caller.query(text);
+    await until(
+      async () => {
+        const waiting = await db.query("select from unnest(pg_blocking_pids($1))", [rows[0]!.pid]);
+        return waiting.length > 0;
+      },
+      { what: "the caller waits for the partition" },
+    );
+    await tender.query("commit");
+    await written;
+    await caller.query("commit");
+  } finally {
+    tender.release();
+    caller.release();
+  }
+  expect(await db.query(`select from graphile_worker.${table}`)).toHaveLength(1);
+});
+
 test("workers make the partitions for what their tasks keep, ahead of time, and only once between them", async () => {
   const db = await freshDatabase();
   const options = {

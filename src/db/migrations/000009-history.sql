@@ -625,11 +625,19 @@ begin
   if not has_table_privilege((select typrelid from pg_type where oid = pg_typeof(null::graphile_worker._hathi_job_links)), 'insert') then
     return;
   end if;
-  insert into graphile_worker._hathi_job_links (expires_on, first_parent, last_parent, parent_ids, first_child, last_child, child_ids)
-  select (now() at time zone 'utc')::date + 1 + link.days, min(link.parent), max(link.parent), array_agg(link.parent order by link.child, link.parent),
-    min(link.child), max(link.child), array_agg(link.child order by link.child, link.parent)
-  from unnest(parent_ids, child_ids, kept_days) as link (parent, child, days)
-  group by link.days, link.parent >> 12, link.child >> 12;
+  for try in 1..3 loop
+    begin
+      insert into graphile_worker._hathi_job_links (expires_on, first_parent, last_parent, parent_ids, first_child, last_child, child_ids)
+      select (now() at time zone 'utc')::date + 1 + link.days, min(link.parent), max(link.parent), array_agg(link.parent order by link.child, link.parent),
+        min(link.child), max(link.child), array_agg(link.child order by link.child, link.parent)
+      from unnest(parent_ids, child_ids, kept_days) as link (parent, child, days)
+      group by link.days, link.parent >> 12, link.child >> 12;
+      return;
+    exception when check_violation then
+      -- A worker has just made the partition: the next try finds it.
+      null;
+    end;
+  end loop;
 end;
 $hathi$;
 

@@ -73,10 +73,20 @@ begin
   if kept_as is null then
     perform graphile_worker._hathi_complete_jobs(pool_id, array[job_id], null, '{}');
   else
-    perform graphile_worker._hathi_complete_jobs_kept(
-      pool_id, array[job_id], null, '{}', array[attempt], array[run_ms], case when result is not null then array[result] end,
-      array[job.task_id], array[kept_as], array[kept_days], array[result_days], redacted
-    );
+    for try in 1..20 loop
+      begin
+        perform graphile_worker._hathi_complete_jobs_kept(
+          pool_id, array[job_id], null, '{}', array[attempt], array[run_ms], case when result is not null then array[result] end,
+          array[job.task_id], array[kept_as], array[kept_days], array[result_days], redacted
+        );
+        exit;
+      exception when check_violation or lock_not_available then
+        -- A worker is making or dropping a partition of the history. The caller's transaction must not fail for that.
+        if try = 20 then
+          raise;
+        end if;
+      end;
+    end loop;
   end if;
   if job.job_queue_id is not null then
     -- One that is held is released by the pool, after the commit.
