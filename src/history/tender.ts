@@ -1,7 +1,8 @@
 import type { Database } from "../db/database.ts";
-import { isTransient } from "../db/sqlstate.ts";
+import { insufficientPrivilege, isTransient } from "../db/sqlstate.ts";
 import { tendHistory } from "../db/statements/history.ts";
 import { errorTitle } from "../error-text.ts";
+import { codeOf } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import type { Service } from "../util/service.ts";
 import { clearInterval, setInterval } from "../util/timers.ts";
@@ -57,12 +58,17 @@ export class HistoryTender implements Service {
       // Settles go on: what has no partition goes to the default one.
       if (this.#hasWarned || isTransient(error)) return;
       this.#hasWarned = true;
-      logger.warn(
-        `The partitions of the job history could not be made or dropped; it will be tried again: ${errorTitle(error)}`,
-        {
-          error,
-        },
-      );
+      logger.warn(describe(error), { error });
     }
   }
+}
+
+function describe(error: unknown): string {
+  if (codeOf(error) !== insufficientPrivilege) {
+    return `The partitions of the job history could not be made or dropped; it will be tried again: ${errorTitle(error)}`;
+  }
+  return (
+    "This role may not make and drop the partitions of the job history. If no other worker does, the history goes to its default partitions " +
+    `and is deleted row by row: grant execute on the function '_hathi_tend_history' (docs/least-privilege.md). ${errorTitle(error)}`
+  );
 }

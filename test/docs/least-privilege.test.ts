@@ -113,6 +113,33 @@ test("a worker runs, fails, schedules and recovers jobs", async () => {
   expect(await permissions("hathi_worker")).toBe("ok");
 });
 
+test("a worker that may not make partitions keeps history all the same, and says so once", async () => {
+  const right = "execute on function graphile_worker._hathi_tend_history";
+  await database.pool.query(named(`revoke ${right} from hathi_worker`));
+  const { logger, lines } = rememberingLogger();
+  const runner = await run({
+    connectionString: urlOf("hathi_worker"),
+    noHandleSignals: true,
+    logger,
+    history: "outcomes",
+    taskList: { kept: () => undefined },
+  });
+  try {
+    const { id } = await runner.addJob("kept", {});
+    await until(async () => (await as("hathi_worker", (utils) => utils.getJob(id)))?.state === "finished", {
+      what: "the job is in history",
+    });
+    const warnings = (): string[] => lines.filter(({ level }) => level === "warning").map(({ message }) => message);
+    await until(() => warnings().length > 0, { what: "the worker has warned" });
+    await runner.stop();
+    expect(warnings()).toEqual([
+      expect.stringMatching(/^This role may not make and drop the partitions .* '_hathi_tend_history'/),
+    ]);
+  } finally {
+    await database.pool.query(named(`grant ${right} to hathi_worker`));
+  }
+});
+
 test("a worker keeps results and times, reports, obeys limits, guards and pauses, and cancels", async () => {
   const { logger, lines } = rememberingLogger();
   const metrics = makeMetrics();
