@@ -3,6 +3,7 @@ import { listAllErrorGroups } from "../../src/db/statements/history.ts";
 import { makeWorkerUtils, type QueueUtils } from "../../src/index.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
+import { until } from "../support/wait.ts";
 import { startWorker } from "../worker/kit.ts";
 
 const utilsOn = (db: TestDatabase): Promise<QueueUtils> =>
@@ -157,47 +158,82 @@ test("failures of one task, class and place are one group, whatever their messag
   expect(await utils.listErrors({ task: "b" })).toHaveLength(1);
 });
 
-/** Pages that a statement reads, whether from memory or disk. */
-async function pagesRead(db: TestDatabase, text: string): Promise<number> {
-  const [row] = await db.query<{ "QUERY PLAN": [{ Plan: Record<string, number> }] }>(
-    `explain (analyze, buffers, format json) ${text}`,
-  );
-  const { "Shared Hit Blocks": hit, "Shared Read Blocks": read } = row!["QUERY PLAN"][0].Plan;
-  return hit! + read!;
+interface Cost {
+  /** Pages that a statement reads, whether from memory or disk. */
+  readonly pages: number;
+  /** Records that it writes to the log. */
+  readonly records: number;
 }
 
-test("a look-up reads a handful of pages, however many jobs have finished", async () => {
-  const db = await freshDatabase();
-  for (const day of [1, 2, 3, 4]) {
-    await db.query("select graphile_worker._hathi_tend_history_on('{1}', $1)", [`2029-01-0${day}`]);
-  }
-  // 400,000 jobs that were settled a hundred at a time, and 20,000 one at a time, with a late one among the others.
-  await db.query(`
-    insert into graphile_worker._hathi_history_batches
+async function costOf(db: TestDatabase, text: string): Promise<Cost> {
+  const [row] = await db.query<{ "QUERY PLAN": [{ Plan: Record<string, number> }] }>(
+    `explain (analyze, buffers, wal, format json) ${text}`,
+  );
+  const plan = row!["QUERY PLAN"][0].Plan;
+  return { pages: plan["Shared Hit Blocks"]! + plan["Shared Read Blocks"]!, records: plan["WAL Records"]! };
+}
+
+const days = ["2029-01-03", "2029-01-04", "2029-01-05"] as const;
+
+/**
+ * Ten million jobs that were settled a hundred at a time, 20,000 that were settled one at a time, and 300,000 failures, in the partitions of three
+ * days. These are filled before they are attached, so that their indexes are built at once.
+ */
+const fillPartition = (number: number): string => {
+  const day = days[number]!;
+  const [batches, attempts] = ["batches", "attempts"].map((kind) => `graphile_worker._hathi_history_${kind}`);
+  const ending = day.replaceAll("-", "");
+  const attach = (table: string): string => `
+    alter table ${table} attach partition ${table}_${ending} for values from ('${day}') to ('${day}'::date + 1);
+    analyze ${table}_${ending};`;
+  return `
+    create table ${batches}_${ending} (like ${batches}) with (autovacuum_enabled = off);
+    insert into ${batches}_${ending}
       (expires_on, settled_at, entry, task_identifier, worker_id, first_id, last_id, job_ids, wait_ms, run_ms)
-    select '2029-01-03'::date + n % 3, '2029-01-01'::timestamptz + n * interval '1 second', n, 'task' || n % 10, 'w', n * 100, n * 100 + 99,
-      array(select generate_series(n * 100, n * 100 + 99)), array_fill(1, array[100]), array_fill(2, array[100])
-    from generate_series(1, 4000) as n;
-    insert into graphile_worker._hathi_history_batches
+    select '${day}', '2029-01-01'::timestamptz + n * interval '0.1 second', n, 'task' || n % 10, 'w', first, first + 99,
+      array(select generate_series(first, first + 99)), '{${Array(100).fill(1).join()}}', '{${Array(100).fill(2).join()}}'
+    from (select n, n / 40 * 4096 + n % 40 * 100 as first from generate_series(1, 100000) as n) as settle
+    where n % 3 = ${number};
+    insert into ${batches}_${ending}
       (expires_on, settled_at, entry, task_identifier, worker_id, first_id, last_id, job_ids, wait_ms, run_ms)
-    select '2029-01-03'::date + n % 3, '2029-01-02'::timestamptz + n * interval '1 second', n, 'single', 'w', n, n, array[n], '{1}', '{1}'
-    from generate_series(1000000, 1020000) as n;
-    insert into graphile_worker._hathi_history_attempts
+    select '${day}', '2029-01-02'::timestamptz + n * interval '1 second', n, 'single', 'w', n, n, array[n], '{1}', '{1}'
+    from generate_series(20000000, 20020000) as n where n % 3 = ${number};
+    ${attach(batches!)}
+    create table ${attempts}_${ending} (like ${attempts}) with (autovacuum_enabled = off);
+    insert into ${attempts}_${ending}
       (expires_on, settled_at, entry, job_id, task_identifier, attempt, max_attempts, outcome, wait_ms, run_ms, worker_id, created_at, fingerprint)
-    select '2029-01-03'::date + n % 3, '2029-01-02'::timestamptz + n * interval '1 second', n, n, 'task0', 1, 25, 'failed', 1, 1, 'w', now(), 'f' || n % 9
-    from generate_series(1, 20000) as n`);
+    select '${day}', '2029-01-02'::timestamptz + n * interval '0.1 second', n, n, 'task0', 1, 25, 'failed', 1, 1, 'w', now(), 'f' || n % 9
+    from generate_series(1, 300000) as n where n % 3 = ${number};
+    ${attach(attempts!)}`;
+};
+
+test("a look-up reads a handful of pages of ten million finished jobs, and their expiry drops a table", async () => {
+  const db = await freshDatabase();
+  await Promise.all(days.map((_, number) => db.query(fillPartition(number))));
   await db.query(`
     insert into graphile_worker._hathi_error_groups
     select expires_on, fingerprint, entry % 8, min(task_identifier), 'Error', count(*), min(settled_at), max(settled_at)
     from graphile_worker._hathi_history_attempts group by expires_on, fingerprint, entry % 8`);
-  await db.query("analyze graphile_worker._hathi_history_batches; analyze graphile_worker._hathi_history_attempts");
-  const find = (id: number): Promise<number> =>
-    pagesRead(db, `select * from graphile_worker._hathi_find_history('{${id}}')`);
-  const list = (filter: string): Promise<number> =>
-    pagesRead(db, `select * from graphile_worker._hathi_list_history(${filter}, null, null, null, null, null, 51)`);
+  const count = "select sum(cardinality(job_ids))::int as jobs from graphile_worker._hathi_history_batches";
+  expect(await db.query(count)).toEqual([{ jobs: 10_020_001 }]);
+  const find = async (id: number): Promise<number> => {
+    const cost = await costOf(db, `select * from graphile_worker._hathi_find_history('{${id}}')`);
+    return cost.pages;
+  };
+  const list = async (filter: string): Promise<number> => {
+    const cost = await costOf(
+      db,
+      `select * from graphile_worker._hathi_list_history(${filter}, null, null, null, null, null, 51)`,
+    );
+    return cost.pages;
+  };
   await find(1);
   await list("null, null, null, null, null");
-  for (const id of [250_000, 1_010_000, 77, 5_000_000]) expect(await find(id), `pages for job ${id}`).toBeLessThan(150);
+  const utils = await utilsOn(db);
+  for (const id of [6_144_050, 20_010_000, 4_177, 50_000_000]) {
+    expect(await find(id), `pages for job ${id}`).toBeLessThan(150);
+  }
+  for (const id of ["6144050", "20010000"]) expect(await utils.getJob(id)).toMatchObject({ outcome: "succeeded" });
   for (const filter of [
     "null, null, null, null, null",
     "'task3', null, null, null, null",
@@ -208,7 +244,22 @@ test("a look-up reads a handful of pages, however many jobs have finished", asyn
   ])
     expect(await list(filter), `pages for ${filter}`).toBeLessThan(600);
   const text = listAllErrorGroups.text.replaceAll(/\$[12]::text/g, "null::text").replaceAll("$3", "50");
-  expect(await pagesRead(db, text), "pages for the groups of failures").toBeLessThan(100);
-  const groups = await (await utilsOn(db)).listErrors();
-  expect(groups.map(({ count }) => count)).toEqual(Array(9).fill(expect.toSatisfy((n) => n === 2222 || n === 2223)));
-});
+  expect((await costOf(db, text)).pages, "pages for the groups of failures").toBeLessThan(100);
+  const groups = await utils.listErrors();
+  expect(groups.map(({ count }) => count)).toEqual(
+    Array(9).fill(expect.toSatisfy((n) => n === 33_333 || n === 33_334)),
+  );
+
+  // A third of each table: more than 30,000 rows that are neither read nor deleted one by one.
+  const expired = "select from graphile_worker._hathi_history_attempts where expires_on <= $1 limit 1";
+  await until(
+    async () => {
+      const expire = await costOf(db, `select graphile_worker._hathi_tend_history_on('{}', '${days[0]}')`);
+      expect(expire.records, "records for the expiry of a partition").toBeLessThan(3_000);
+      expect(expire.pages, "pages for the expiry of a partition").toBeLessThan(5_000);
+      return (await db.query(expired, [days[0]])).length === 0;
+    },
+    { what: "the first day has expired", withinMs: 30_000 },
+  );
+  expect(await db.query(count)).toEqual([{ jobs: expect.toSatisfy((jobs) => jobs > 6_600_000 && jobs < 6_700_000) }]);
+}, 60_000);
