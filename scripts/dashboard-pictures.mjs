@@ -100,7 +100,7 @@ async function film(page, failedJob) {
   await sleep(800);
   await shoot(1_400);
   await page.locator("tbody .name").first().click();
-  await page.locator(".stack").waitFor();
+  await page.locator(".stack").first().waitFor();
   await sleep(800);
   await shoot(1_600);
   await show(page, `jobs/${failedJob}`);
