@@ -2,6 +2,9 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** The files that take longest, longest first. It need not be exact: a file that is missing here just starts later. */
 const longest = [
+  "recovery/processes",
+  "docs/readme",
+  "examples/next",
   "drop-in/drop-in",
   "cli/mistakes",
   "worker/claim/claim.property",
@@ -9,10 +12,9 @@ const longest = [
   "chaos/fleet",
   "forward/brokers",
   "chaos/network",
-  "recovery/processes",
   "recovery/chaos",
   "recovery/outage",
-  "examples/next",
+  "recovery/sweep",
   "examples/frameworks",
   "upgrade/rehearsal",
   "chaos/failover",
@@ -25,6 +27,7 @@ const longest = [
   "control/cancel-hunt",
   "control/pause-processes",
   "docs/deployment",
+  "docs/first-command",
   "docs/package-managers",
   "embedded/test/start-embedded",
   "dashboard/browser-pages",
