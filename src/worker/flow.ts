@@ -30,8 +30,6 @@ export interface FlowOptions extends PoolOptions {
   readonly dropSlot: (slot: Slot) => void;
 }
 
-/** A job whose last attempt still runs here is left to others for this long. */
-const overrunRestMs = 10_000;
 /** However seldom a pool polls for jobs, a cancel must not wait for longer than this. */
 const maxCancelPollMs = 10_000;
 
@@ -177,7 +175,11 @@ export class Flow {
           `Task '${task_identifier}' threw after the transaction that completed its job ${id} was committed. The job is done: ${errorTitle(error)}`,
           { error },
         ),
-      onOverrunning: (jobs) => this.writeBack.returnUnstarted({ jobs, queueIds: [] }, overrunRestMs),
+      onReturned: ({ job_queue_id, locked_by }) => {
+        const { id } = this.identity;
+        // It has outlived the id of its pool, and may have kept jobs of its queue waiting that were claimed under the new one.
+        if (job_queue_id !== null && locked_by !== id) this.writeBack.releaseQueue(job_queue_id, id);
+      },
       onBadBackoff: (error) => options.logger.error(`The usual back-off is used: ${errorTitle(error)}`, { error }),
       onRoom: () => this.intake.noticeRoom(),
       onDrained: () => this.localQueue?.drained(),

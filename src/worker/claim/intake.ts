@@ -20,9 +20,13 @@ import { deafPollMs, hearJobs } from "./hear-jobs.ts";
 import { KnownTasks } from "./known-tasks.ts";
 import { LimitedClaims } from "./limited-claims.ts";
 import type { LocalQueueView } from "./local-queue.ts";
+import { Overlaps } from "./overlaps.ts";
 import type { PauseGate } from "./pause-gate.ts";
 import { PayloadReader } from "./payload-reader.ts";
 import { SkippedFlags } from "./skipped-flags.ts";
+
+/** A job whose earlier run goes on here is left to others for this long. */
+const overlapRestMs = 10_000;
 
 export interface IntakeOptions extends PoolOptions {
   readonly workerPool: WorkerPool;
@@ -48,6 +52,7 @@ export class Intake {
   readonly #claimer: Claimer;
   readonly #limits: LimitedClaims;
   readonly #reader: PayloadReader;
+  readonly #overlaps: Overlaps;
   readonly #skippedFlags: SkippedFlags;
   readonly #events: ClaimEvents;
   readonly #listener: Listener | undefined;
@@ -69,6 +74,11 @@ export class Intake {
       isWaiting: (job) => options.dispatcher.unstarted().includes(job),
       onReturn: (jobs) => options.writeBack.returnUnstarted({ jobs, queueIds: [] }),
     });
+    this.#overlaps = new Overlaps(() => [
+      ...options.slots.map((slot) => slot.getActiveJob()).filter((job) => job !== null),
+      ...options.dispatcher.unstarted(),
+      ...this.#reader.jobs(),
+    ]);
     this.#skippedFlags = new SkippedFlags(options);
     this.#events = new ClaimEvents({ ...options, freeSlots: () => options.dispatcher.freeSlots });
     this.#fleet = this.#makeFleet();
@@ -327,10 +337,21 @@ export class Intake {
       return;
     }
     const isEntering = this.#mayEnter(jobs);
-    if (starts && isEntering) dispatcher.expect(jobs, starts);
-    this.#enter(unread.size > 0 && isEntering ? this.#reader.take(jobs, unread) : jobs, bytes);
+    const entering = isEntering ? this.#withoutOverlaps(jobs) : jobs;
+    if (starts && isEntering) dispatcher.expect(entering, starts);
+    this.#enter(unread.size > 0 && isEntering ? this.#reader.take(entering, unread) : entering, bytes);
     this.#options.cancels?.claimed(jobs);
     if (jobs.length < wanted && isEntering) this.#events.cameUpEmpty();
+  }
+
+  /** Returns jobs that would run beside an earlier run. Their queues stay locked until it has ended, so nothing claims them in vain. */
+  #withoutOverlaps(claimed: readonly Job[]): readonly Job[] {
+    const { writeBack } = this.#options;
+    const overlap = this.#overlaps.find(claimed);
+    if (!overlap) return claimed;
+    writeBack.returnUnstarted(overlap.again, overlapRestMs);
+    writeBack.returnUnstarted({ jobs: overlap.behind, queueIds: [] });
+    return overlap.clear;
   }
 
   /** False if they were claimed under an id that was taken for dead meanwhile, or after we have closed. */

@@ -89,7 +89,7 @@ export class PayloadReader {
 
   /** Keeps the jobs that are to be read, and those of their queues, and gives the others. */
   take(jobs: readonly Job[], unread: ReadonlySet<Job>): Job[] {
-    const queues = new Set([...unread].map(({ job_queue_id }) => job_queue_id).filter((id) => id !== null));
+    const queues = new Set(jobs.filter((job) => unread.has(job)).map(({ job_queue_id }) => job_queue_id));
     const groupByQueue = new Map<number, Group>();
     const others: Job[] = [];
     for (const job of jobs) {

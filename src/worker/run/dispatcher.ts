@@ -37,8 +37,8 @@ export interface DispatcherOptions extends JobRunsOptions, Omit<EndsOptions, "qu
   readonly reading: () => readonly Job[];
   /** False while others may take our jobs, or have done so. */
   readonly mayStart: () => boolean;
-  /** These are jobs that still overrun here from an earlier attempt, and must not start again yet. */
-  readonly onOverrunning: (jobs: readonly Job[]) => void;
+  /** The task of a job has returned, whatever became of the job before that. */
+  readonly onReturned: (job: Job) => void;
   /** There is room for more. */
   readonly onRoom: () => void;
   /** Nothing is held any more. */
@@ -174,9 +174,8 @@ export class Dispatcher {
     this.#held.expect(jobs, starts);
   }
 
-  accept(claimed: readonly Job[], bytes: number): void {
-    this.#pace.observeClaim(claimed.length, bytes);
-    const jobs = this.#options.overruns.size > 0 ? this.#withoutOverrunning(claimed) : claimed;
+  accept(jobs: readonly Job[], bytes: number): void {
+    this.#pace.observeClaim(jobs.length, bytes);
     if (jobs.length === 0) return;
     this.#held.add(jobs);
     this.returnPaused();
@@ -287,15 +286,8 @@ export class Dispatcher {
     const isSlotNeeded = this.#ends.ended(run, outcome, durationMs, known);
     if (!slot.isReleased && isSlotNeeded) this.#free.push(slot);
     slot.vacate();
+    this.#options.onReturned(run.job);
     this.#fill();
     this.#options.onRoom();
-  }
-
-  #withoutOverrunning(claimed: readonly Job[]): readonly Job[] {
-    const { overruns, onOverrunning } = this.#options;
-    const overrunning = claimed.filter(({ id }) => overruns.has(id));
-    if (overrunning.length === 0) return claimed;
-    onOverrunning(overrunning);
-    return claimed.filter((job) => !overrunning.includes(job));
   }
 }

@@ -28,7 +28,7 @@ interface Overrun {
 
 /**
  * Attempts that were failed for taking too long, and whose tasks have not returned. What holds until they do: the slot is taken, the
- * named queue is locked, and this process does not start the same job again. The row itself is settled, so others may try it.
+ * named queue is locked, and this process does not start the same job again (`overlaps.ts`). The row itself is settled, so others may try it.
  */
 export class Overruns {
   readonly #options: OverrunsOptions;
@@ -38,17 +38,8 @@ export class Overruns {
     this.#options = options;
   }
 
-  get size(): number {
-    return this.#byRun.size;
-  }
-
   jobs(): Job[] {
     return [...this.#byRun.keys()].map(({ job }) => job);
-  }
-
-  has(jobId: string): boolean {
-    for (const { job } of this.#byRun.keys()) if (job.id === jobId) return true;
-    return false;
   }
 
   /** A job overruns from now on; the function is to be called when its failure is written. */
