@@ -1,11 +1,19 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { JobCancelledError } from "../../src/job-errors.ts";
-import { freshDatabase } from "../support/database.ts";
+import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { startProxy } from "../support/proxy.ts";
 import { until } from "../support/wait.ts";
-import { heldTask, startWorker } from "../worker/kit.ts";
+import { heldTask, type StartedWorker, startWorker } from "../worker/kit.ts";
 import { cancellationOf, obedientTask, utilsOf } from "./kit.ts";
+
+/** Notifications arrive, and what a worker asks because it began to listen is over: it has no jobs to ask about. */
+async function hears(db: TestDatabase, worker: StartedWorker): Promise<void> {
+  await until(async () => {
+    await db.query("select pg_notify('jobs:insert', '{}')");
+    return worker.of("pool:listen:notification").length > 0;
+  });
+}
 
 test("a waiting job that is cancelled is gone at once, and the record says who and why", async () => {
   const db = await freshDatabase();
@@ -75,6 +83,50 @@ test("a cancel that no notification tells of is found by the next poll", async (
   await worker.completed(1);
   expect(worker.of("job:complete")[0]).toMatchObject({ outcome: "cancelled" });
   expect(await db.job(job.id)).toBeUndefined();
+});
+
+test.each([
+  { others: 0, payload: "its id" },
+  { others: 300, payload: "no ids, since they would not fit" },
+])("a notification with $payload alone tells a running job", async ({ others }) => {
+  const db = await freshDatabase();
+  const utils = await utilsOf(db);
+  const { task, begun } = obedientTask();
+  const worker = await startWorker(db, { t: task });
+  await hears(db, worker);
+  const elsewhere = await utils.addJobs(Array.from({ length: others }, () => ({ identifier: "else", payload: {} })));
+  await db.query("update graphile_worker._private_jobs set locked_at = now(), locked_by = 'other'");
+  const addedAt = performance.now();
+  const { id } = await utils.addJob("t", {});
+  const { abortSignal } = await begun(1);
+  let abortedAt = Number.POSITIVE_INFINITY;
+  abortSignal.addEventListener("abort", () => {
+    abortedAt = performance.now();
+  });
+  await utils.cancelJobs([id, ...elsewhere.map((job) => job.id)]);
+  await worker.nth("job:cancelling");
+  // However seldom jobs are polled for, cancels are looked for every 10 s; the first look that finds a new job does not ask about it.
+  expect(abortedAt - addedAt).toBeLessThan(10_000);
+  await worker.completed(1);
+  expect(await db.job(id)).toBeUndefined();
+});
+
+test("a cancel whose notification is lost is found by polling, while others arrive", async () => {
+  const db = await freshDatabase();
+  const utils = await utilsOf(db);
+  const { task, begun } = obedientTask();
+  const worker = await startWorker(db, { t: task }, { pollInterval: 50 });
+  await hears(db, worker);
+  const { id } = await utils.addJob("t", {});
+  await begun(1);
+  // As a cancel does it, but for the notification.
+  await db.pool.query(`
+    insert into graphile_worker._hathi_job_cancellations (job_id, task_identifier, reason) values (${id}, 't', 'unheard');
+    insert into graphile_worker._private_job_retirements (id) values (${id});
+    update graphile_worker._private_jobs set key = null, attempts = max_attempts where id = ${id};`);
+  expect((await worker.nth("job:cancelling")).error.message).toMatch(/unheard/);
+  await worker.completed(1);
+  expect(await cancellationOf(db, id)).toMatchObject({ outcome: "cancelled" });
 });
 
 test("a job that fails before its worker has heard of the cancel is cancelled, not tried again", async () => {
