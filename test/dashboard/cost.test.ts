@@ -17,6 +17,8 @@ import { type Desk, openDesk } from "./kit.ts";
 const jobs = 60_000;
 /** A scan of all jobs, or of the finished ones, reads more than twice as many. */
 const mostPages = 1_200;
+/** Before version 17 PostgreSQL walks down an index for each id of a list, and the lists here have up to 400. */
+const mostWalks = Number(process.env.POSTGRES_VERSION || 18) < 17 ? 400 : 0;
 
 let db: TestDatabase;
 let pool: pg.Pool;
@@ -169,7 +171,7 @@ test("the tables are larger than what a page may read", async () => {
 
 test.each(addresses)("%s reads a bounded part of them", async (address) => {
   const { pages, most } = await pagesOf(address);
-  expect(pages, most).toBeLessThan(mostPages);
+  expect(pages, most).toBeLessThan(mostPages + mostWalks);
 });
 
 test("the keys that wait at a limit are those of the jobs that come next, the most frequent first", async () => {
