@@ -44,6 +44,18 @@ test("a pool of ours survives a cut connection and is ended on release", async (
   expect(pool.ended).toBe(true);
 });
 
+test("a connection of ours that nobody uses is closed after the time that was asked for", async () => {
+  const db = await freshDatabase();
+  const { logger } = rememberingLogger();
+  const [brief, long] = [50, 3_600_000].map((idleMs) =>
+    holdPool({ ...base, connectionString: db.url, idleMs, logger }),
+  );
+  onTestFinished(async () => void (await Promise.all([brief!.release(), long!.release()])));
+  await Promise.all([brief!.pool.query("select"), long!.pool.query("select")]);
+  await until(() => brief!.pool.totalCount === 0);
+  expect(long!.pool.totalCount).toBe(1);
+});
+
 test("a user's bare pool is lent handlers, with a warning, until release; it is never ended", async () => {
   const pgPool = new pg.Pool({ connectionString: "postgres:///unused" });
   onTestFinished(() => pgPool.end());

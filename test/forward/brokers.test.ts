@@ -19,6 +19,14 @@ const count = Number(process.env.HATHI_FORWARD_JOBS ?? 1_000);
 const seed = Number(process.env.HATHI_SEED ?? Date.now() % 1_000_000);
 const isLarge = count > 10_000;
 
+/**
+ * Every so many jobs are in one of so many queues. The jobs of a queue go one after the other, and a kill keeps its queues locked for a second or
+ * two: a large run has more queues, so that its end is not a matter of hours.
+ */
+const queues = isLarge ? { every: 50, count: 40 } : { every: 20, count: 7 };
+const queueOf = (n: number): string | undefined =>
+  n % queues.every === 0 ? `queue ${(n / queues.every) % queues.count}` : undefined;
+
 async function startForwarder(db: TestDatabase, broker: string, port: number): Promise<TestProcess> {
   const recovery = {
     heartbeatInterval: 300,
@@ -41,14 +49,14 @@ async function startForwarder(db: TestDatabase, broker: string, port: number): P
   return child;
 }
 
-/** Adds jobs with the payloads { n: from + 1 } to { n: from + amount }, every twentieth in a queue. */
+/** Adds jobs with the payloads { n: from + 1 } to { n: from + amount }, some of them in queues. */
 const addJobs = (db: TestDatabase, from: number, amount: number) =>
   db.query<{ id: string; n: string }>(
     `select id, payload ->> 'n' as n from graphile_worker.add_jobs(array(
-       select (($3::text[])[1 + nth % 2], json_build_object('n', nth), case when nth % 20 = 0 then 'queue ' || nth % 7 end,
+       select (($3::text[])[1 + nth % 2], json_build_object('n', nth), case when nth % $4::integer = 0 then 'queue ' || nth / $4::integer % $5::integer end,
          null, 100, null, 0, null)::graphile_worker.job_spec
        from generate_series($1::integer + 1, $1::integer + $2::integer) as nth))`,
-    [from, amount, tasks],
+    [from, amount, tasks, queues.every, queues.count],
   );
 
 async function holdsJobs(db: TestDatabase, { pid }: TestProcess): Promise<boolean> {
@@ -67,7 +75,7 @@ function headersOf({ id, body: { n } }: Received): Record<string, unknown> {
     "hathi-job-id": id.split("-").at(-1),
     "hathi-attempt": expect.stringMatching(/^[1-9]/),
     "hathi-priority": "0",
-    ...(n % 20 === 0 && { "hathi-queue": `queue%20${n % 7}` }),
+    ...(queueOf(n) !== undefined && { "hathi-queue": encodeURI(queueOf(n)!) }),
   };
 }
 

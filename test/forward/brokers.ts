@@ -101,8 +101,8 @@ export const brokers: readonly Broker[] = [
     program: "redis-server",
     start: startRedis,
     drops: true,
-    // It reads all of its data when it starts.
-    killsEveryMs: 5_000,
+    // It reads all of its data when it starts, and its client then waits a second.
+    killsEveryMs: 10_000,
     prepare: async () => undefined,
     async receive(port) {
       const queue = new Queue("mail", { connection: { host: "127.0.0.1", port } });

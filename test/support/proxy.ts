@@ -3,18 +3,25 @@ import { connect, createServer, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import { makeSpout, type Weather } from "./weather.ts";
 
+/** How the server answers a transaction that it has committed, whatever text asked for it. */
+export const commitAnswer = "C\0\0\0\x0bCOMMIT\0";
+
 /** A TCP proxy in front of a database, that can misbehave like a network. */
 export interface Proxy {
   /** The database's URL, by way of the proxy. */
   readonly url: string;
   /** How many connections go through it now. */
   connections(): number;
+  /** The ports by which the server knows them. */
+  ports(): number[];
   /** Resets every connection; new ones are let through. */
   cut(): void;
   /** Resets the next connection whose client sends this text: after the server has got it and answered, unheard. */
   cutAfter(text: string | RegExp): Promise<void>;
   /** Takes that back, if it has not happened. */
   disarm(): void;
+  /** Resets the next connection on which the server sends this text; the client gets none of it. */
+  cutInsteadOf(text: string): Promise<void>;
   /** Lets nothing through in either direction, without a word to anybody; `restore` delivers what waited. */
   blackhole(): void;
   /** As above, but only for connections that are open now. */
@@ -52,6 +59,7 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
   let toldPid: number | undefined;
   const cancelledPids: number[] = [];
   let trap: { text: string | RegExp; sprung: () => void } | undefined;
+  let answerTrap: { text: string; sprung: () => void } | undefined;
 
   const drop = (line: Line): void => {
     lines.delete(line);
@@ -92,6 +100,13 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
     server.on("data", (data) => {
       if (toldPid !== undefined) replacePid(data, toldPid);
       if (isDoomed) return;
+      if (answerTrap && data.includes(answerTrap.text, 0, "latin1")) {
+        const { sprung } = answerTrap;
+        answerTrap = undefined;
+        drop(line);
+        sprung();
+        return;
+      }
       toClient(data);
       if (bytesPerMs === Infinity) return;
       server.pause();
@@ -123,6 +138,7 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
   return {
     url: url.href,
     connections: () => lines.size,
+    ports: () => [...lines].flatMap(({ server }) => server.localPort ?? []),
     cut: () => lines.forEach(drop),
     cutAfter: (text) =>
       new Promise((resolve) => {
@@ -131,6 +147,10 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
     disarm: () => {
       trap = undefined;
     },
+    cutInsteadOf: (text) =>
+      new Promise((resolve) => {
+        answerTrap = { text, sprung: resolve };
+      }),
     blackhole: () => {
       isSilent = true;
       lines.forEach(silence);
