@@ -12,6 +12,8 @@ export interface PoolOptions {
   readonly maxPoolSize: number;
   /** How many jobs will share the pool. */
   readonly concurrency: number;
+  /** How long a connection of a pool that we make stays open without use; 10 s, if left out. */
+  readonly idleMs?: number | undefined;
   readonly logger: Logger;
 }
 
@@ -51,7 +53,7 @@ function makeGuard(logger: () => Logger): {
   };
 }
 
-function makePool({ connectionString, maxPoolSize, logger }: PoolOptions, env: NodeJS.ProcessEnv): HeldPool {
+function makePool({ connectionString, maxPoolSize, idleMs, logger }: PoolOptions, env: NodeJS.ProcessEnv): HeldPool {
   if (!connectionString && !env.PGDATABASE) {
     throw new ConfigError(
       "You must either specify `pgPool` or `connectionString`, or you must make the `DATABASE_URL` or `PG*` environmental " +
@@ -61,6 +63,7 @@ function makePool({ connectionString, maxPoolSize, logger }: PoolOptions, env: N
   const pool = new pg.Pool({
     ...(connectionString && readConnectionString(connectionString)),
     max: maxPoolSize,
+    ...(idleMs !== undefined && { idleTimeoutMillis: idleMs }),
     Client: PatientClient,
     // A peer that is gone without a word is noticed within a minute, and no firewall forgets an idle connection.
     keepAlive: true,

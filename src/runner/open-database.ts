@@ -1,16 +1,22 @@
 import type { SharedOptions } from "../config/options.ts";
 import { type Database, type DatabaseOptions, poolDatabase } from "../db/database.ts";
-import { type HeldPool, holdPool } from "../db/pool.ts";
+import { type HeldPool, holdPool, type PoolOptions } from "../db/pool.ts";
 import type { CompiledSharedOptions } from "./compile.ts";
 
 export interface OpenDatabase extends HeldPool {
   readonly database: Database;
 }
 
+/**
+ * How long a worker keeps a connection that it does not use. One of an idle fleet has nothing to ask for up to 38 s, and a new connection costs the
+ * server more than the statement that it is opened for.
+ */
+export const workerIdleMs = 60_000;
+
 /** Opens the database that the options name; `release` closes what was opened for it. */
 export function openDatabase(
   compiled: CompiledSharedOptions<SharedOptions>,
-  limits: Pick<DatabaseOptions, "statementTimeoutMs"> = {},
+  { idleMs, ...limits }: Pick<DatabaseOptions, "statementTimeoutMs"> & Pick<PoolOptions, "idleMs"> = {},
 ): OpenDatabase {
   const { settings, safeLogger: logger, _rawOptions } = compiled;
   const held = holdPool({
@@ -18,6 +24,7 @@ export function openDatabase(
     connectionString: settings.connectionString,
     maxPoolSize: settings.maxPoolSize,
     concurrency: settings.concurrentJobs,
+    idleMs,
     logger,
   });
   const database = poolDatabase(held.pool, { ...databaseOptions(compiled), ...limits });

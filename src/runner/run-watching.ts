@@ -7,7 +7,7 @@ import { type CompiledSharedOptions, compileSharedOptions } from "./compile.ts";
 import { findCronItems } from "./cron-items.ts";
 import { makeLoadTask } from "./get-tasks.ts";
 import { migrateSchema } from "./migrate-schema.ts";
-import { openDatabase } from "./open-database.ts";
+import { openDatabase, workerIdleMs } from "./open-database.ts";
 import { startRunner } from "./run.ts";
 import type { RunnerOptions } from "./runner-options.ts";
 
@@ -16,7 +16,7 @@ export async function runWatching(options: RunnerOptions): Promise<Runner> {
   const compiled = compileSharedOptions(options);
   const { taskDirectory: taskPath, crontabFile } = compiled.settings;
   const logger = compiled.safeLogger.scope({ label: "watch" });
-  const open = openDatabase(compiled);
+  const open = openDatabase(compiled, { idleMs: workerIdleMs });
   try {
     await migrateSchema(open.database, compiled.ctx);
     const files = await watchTasks({ taskPath, loadTask: makeLoadTask(compiled), logger });

@@ -13,7 +13,7 @@ import { getTasks } from "./get-tasks.ts";
 import { makeSharedAdders } from "./hooks/adders.ts";
 import { cronHooks } from "./hooks/cron-hooks.ts";
 import { migrateSchema } from "./migrate-schema.ts";
-import { type OpenDatabase, openDatabase } from "./open-database.ts";
+import { type OpenDatabase, openDatabase, workerIdleMs } from "./open-database.ts";
 import { startPoolOn } from "./run-task-list.ts";
 import type { RunnerOptions } from "./runner-options.ts";
 import { type RunningForwarders, startForwarders } from "./start-forwarders.ts";
@@ -25,7 +25,7 @@ export async function run(
   overrideParsedCronItems?: ParsedCronItem[],
 ): Promise<Runner> {
   const compiled = compileSharedOptions(options);
-  const open = openDatabase(compiled);
+  const open = openDatabase(compiled, { idleMs: workerIdleMs });
   try {
     await migrateSchema(open.database, compiled.ctx);
     const tasks = overrideTaskList ? toTaskList(overrideTaskList, compiled.safeLogger) : await findTasks(compiled);
