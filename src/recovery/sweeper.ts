@@ -28,6 +28,8 @@ export interface SweeperOptions {
 
 /** How soon to sweep again for what another transaction held. */
 const leftoverMs = 1_000;
+/** Two sweeps are further apart than this, and two reports of one are closer. */
+const sameSweepMs = 200;
 /** A fleet that starts together should not sweep together. */
 const firstSweepWithinMs = 1_000;
 
@@ -46,7 +48,7 @@ export class Sweeper {
   #lookAt = 0;
   #othersUntil = 0;
   #mayJudge = false;
-  /** When one of us last swept for all. */
+  /** When one of the others last began to sweep for all, as far as we have heard. */
   #sweptAt = Number.NEGATIVE_INFINITY;
   #hasLeftovers = false;
 
@@ -82,15 +84,16 @@ export class Sweeper {
     this.#othersUntil = monotonicMs() + othersMs;
   }
 
-  /** Another process has looked, and knows when the last full sweep was. */
+  /** Another process has looked; the last full sweep began so many milliseconds ago. */
   hear(isQuiet: boolean, sweptMs: number): void {
     this.noticeOthers();
     if (!isQuiet || this.#hasLeftovers) return;
     const now = monotonicMs();
     const { sweepInterval } = this.#options.settings;
-    if (sweptMs < sweepInterval / 2 && now - sweptMs > this.#sweptAt) {
+    // All hear of the same sweep with every look.
+    if (sweptMs < sweepInterval / 2 && now - sweptMs > this.#sweptAt + sameSweepMs) {
       this.#sweptAt = now - sweptMs;
-      this.#sweepAt = Math.max(this.#sweepAt, this.#sweptAt + sweepInterval * (0.9 + Math.random() * 0.2));
+      this.#sweepAt = Math.max(this.#sweepAt, this.#sweptAt + sweepInterval * staggeredShare());
     }
     const lookAt = Math.max(this.#lookAt, now + this.#watchMs * staggeredShare());
     this.#lookAt = this.#mayJudge ? Math.min(lookAt, this.#sweepAt) : lookAt;
@@ -102,7 +105,7 @@ export class Sweeper {
     const watch = { graceMs: settings.crashGrace };
     const [row] =
       monotonicMs() < this.#othersUntil
-        ? await database.run(watchLinesAnnouncing, { ...watch, ...this.#about(sweeperId(), database.schema) })
+        ? await database.run(watchLinesAnnouncing, { ...watch, by: sweeperId(), schema: database.schema })
         : await database.run(watchLines, watch);
     const deadInMs = row?.dead_in_ms ?? Number.POSITIVE_INFINITY;
     const mayJudge = row !== undefined && this.#witnessedMs(row.now_ms) >= judgingMs(settings);
@@ -110,16 +113,11 @@ export class Sweeper {
     if (!mayJudge) this.#sweepAt = Math.max(this.#sweepAt, monotonicMs() + this.#watchMs);
     const isFull = mayJudge && monotonicMs() >= this.#sweepAt && (await this.#isOurTurn());
     const hasSwept = mayJudge && (isFull || deadInMs <= 0) && (await this.#sweep(isFull));
-    if (isFull) this.#sweptAt = monotonicMs();
     this.#options.onParked(row?.parked_in_ms ?? Number.POSITIVE_INFINITY);
     // What was just parked may be for us.
     if (hasSwept) return 0;
     const parkedInMs = row?.parked_in_ms ?? 0;
     return Math.min(deadInMs > 0 ? deadInMs : this.#watchMs, parkedInMs > 0 ? parkedInMs : this.#watchMs);
-  }
-
-  #about(by: string, schema: string): { by: string; schema: string; sweptMs: number } {
-    return { by, schema, sweptMs: Math.min(Number.MAX_SAFE_INTEGER, monotonicMs() - this.#sweptAt) };
   }
 
   /** Nothing counts that happened while our own heartbeats did not arrive: that was no fault of the others. */

@@ -15,7 +15,9 @@ const never = 2 ** 31 - 1;
 
 interface Heard {
   readonly p?: string;
+  readonly by?: string;
   readonly quiet?: boolean;
+  readonly sweptMs?: number | null;
 }
 
 /** What the processes tell each other. */
@@ -156,4 +158,15 @@ test("of several processes with recovery one at a time looks for dead workers", 
   const [before, began] = [looks(), performance.now()];
   await until(() => looks() >= before + 10, { what: "ten looks" });
   expect(performance.now() - began).toBeGreaterThan(1_500);
+});
+
+test("whoever looks for dead workers tells when the last full sweep was, also if another process made it", async () => {
+  const db = await freshDatabase();
+  const heard = await overhear(db);
+  await startPools(3, { connectionString: db.url, recovery: { crashGrace: 1_000 } });
+  await until(async () => (await db.query("select from graphile_worker._hathi_sweeps")).length > 0);
+  await db.query("update graphile_worker._hathi_sweeps set swept_at = now() - interval '20 seconds'");
+  const tell = (): Set<string | undefined> =>
+    new Set(heard.filter(({ sweptMs }) => (sweptMs ?? 0) >= 20_000).map(({ by }) => by));
+  await until(() => tell().size === 3, { what: "all have told of that sweep", withinMs: 60_000 });
 });

@@ -34,9 +34,12 @@ const ownWithPg = async (_payload, helpers) => {
 const ownWithLibrary = async () => {
   // What libraries throw into the open when a connection breaks; an application would have to live with it.
   for (const event of ["uncaughtException", "unhandledRejection"]) process.on(event, () => undefined);
-  const { runnerImport } = await import("vite");
-  const { module } = await runnerImport(fileURLToPath(new URL("../orms/once-own.ts", import.meta.url)));
-  return module.ownWith(orm, url);
+  const { createServer } = await import("vite");
+  // It stays open: Prisma imports parts of its client when it first needs them.
+  const server = { middlewareMode: true, hmr: false, ws: false, watch: null };
+  const loader = await createServer({ configFile: false, appType: "custom", logLevel: "error", server });
+  const { ownWith } = await loader.ssrLoadModule(fileURLToPath(new URL("../orms/once-own.ts", import.meta.url)));
+  return ownWith(orm, url);
 };
 const own = orm ? await ownWithLibrary() : ownWithPg;
 const lent = (_payload, helpers) => addOne(helpers.tx, helpers, helpers.addJob);

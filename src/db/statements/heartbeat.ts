@@ -116,21 +116,23 @@ export interface WatchRow {
   readonly parked_in_ms: number | null;
 }
 
-/** The same, and tells other processes of it. */
-export const watchLinesAnnouncing = statement<
-  { graceMs: number; by: string; schema: string; sweptMs: number },
-  WatchRow
->({
+/** The same, and tells other processes of it, and when the last full sweep began. */
+export const watchLinesAnnouncing = statement<{ graceMs: number; by: string; schema: string }, WatchRow>({
   name: "watch_lines_announcing",
   patienceMs: shortPatienceMs,
-  values: ({ graceMs, by, schema, sweptMs }) => [graceMs, JSON.stringify({ by, schema, sweptMs }).slice(0, -1)],
+  values: ({ graceMs, by, schema }) => [graceMs, JSON.stringify({ by, schema }).slice(0, -1)],
   text: `
     with watched as materialized (
       select graphile_worker._hathi_watch_lines($1::double precision * interval '1 millisecond') as dead_in_ms,
         graphile_worker._hathi_tend_parked() as parked_in_ms
     )
     select date_part('epoch', now()) * 1000::float8 as now_ms, dead_in_ms, parked_in_ms,
-      pg_notify('hathi:fleet', $2::text || ',"quiet":' || (dead_in_ms is null and parked_in_ms is null)::text || '}')
+      pg_notify(
+        'hathi:fleet',
+        $2::text || ',"quiet":' || (dead_in_ms is null and parked_in_ms is null)::text || ',"sweptMs":' || coalesce(
+          (select date_part('epoch', now() - swept_at) * 1000::float8 from graphile_worker._hathi_sweeps where swept_at <= now())::text, 'null'
+        ) || '}'
+      )
     from watched`,
 });
 

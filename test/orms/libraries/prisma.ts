@@ -12,11 +12,8 @@ interface PrismaClient {
 
 type Generated = { PrismaClient: new (options: { adapter: PrismaPg }) => PrismaClient };
 
-/** Set where another process has generated the client: processes that start at the same time would write the same files. */
-const isGenerated = process.env.HATHI_PRISMA_IS_GENERATED !== undefined;
-
-/** Once in a process: it takes seconds. What loads this file may be closed when it is loaded, so that nothing can be imported later. */
-let generated: Promise<Generated> | undefined = isGenerated ? Promise.resolve(await importClient()) : undefined;
+/** Once in a process: it takes seconds. */
+let generated: Promise<Generated> | undefined;
 
 const home = fileURLToPath(new URL("..", import.meta.url));
 
@@ -33,6 +30,8 @@ export const prisma: Library = {
 /** Prisma's client is generated code, made here so that nothing generated is kept in the repository. */
 async function generateClient(): Promise<Generated> {
   const cli = fileURLToPath(new URL("../node_modules/prisma/build/index.js", import.meta.url));
+  // Processes that start at the same time would write the same files.
+  if (process.env.HATHI_PRISMA_IS_GENERATED) return importClient();
   await promisify(execFile)(process.execPath, [cli, "generate", "--schema", "prisma/schema.prisma"], {
     cwd: home,
     // Generating needs no schema engine, but would download one; any program that exists keeps it from doing so.
