@@ -5,7 +5,7 @@ import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { startProxy } from "../support/proxy.ts";
 import { until } from "../support/wait.ts";
 import { heldTask, type StartedWorker, startWorker } from "../worker/kit.ts";
-import { cancellationOf, obedientTask, utilsOf } from "./kit.ts";
+import { cancellationOf, obedientTask, stubbornTask, utilsOf } from "./kit.ts";
 
 /** Notifications arrive, and what a worker asks because it began to listen is over: it has no jobs to ask about. */
 async function hears(db: TestDatabase, worker: StartedWorker): Promise<void> {
@@ -250,6 +250,57 @@ test("a cancel in a caller's transaction counts when that commits, and not if it
     client.release();
   }
 });
+
+test.each([
+  { how: "succeeds", outcome: "succeeded" },
+  { how: "fails", outcome: "cancelled" },
+])(
+  "a running job that $how while the transaction that cancels it is open has $outcome when that commits; its queue goes on",
+  async ({ how, outcome }) => {
+    const db = await freshDatabase();
+    const utils = await utilsOf(db);
+    const held = heldTask();
+    const worker = await startWorker(db, { t: held.task });
+    const { id } = await utils.addJob("t", {}, { queueName: "q" });
+    await held.begun(1);
+    const next = await utils.addJob("t", {}, { queueName: "q" });
+    const client = await db.pool.connect();
+    try {
+      await client.query("begin");
+      const { stopping } = await utils.withTransaction(client).cancelJobs([id]);
+      expect(stopping.map((job) => job.id)).toEqual([id]);
+      held.release(0, how === "fails" ? new Error("boom") : undefined);
+      await held.begun(2);
+      held.release(1);
+      await worker.completed(1);
+      expect(worker.of("job:complete").map(({ job }) => job.id)).toEqual([next.id]);
+      await client.query("commit");
+    } finally {
+      client.release();
+    }
+    await worker.completed(2);
+    expect(worker.of("job:complete")[1]).toMatchObject({ job: { id }, outcome });
+    expect(await db.jobs()).toEqual([]);
+  },
+);
+
+test.each(["stop", "kill"] as const)(
+  "a cancelled job that does not end before its worker does (%s) is cancelled",
+  async (end) => {
+    const db = await freshDatabase();
+    const utils = await utilsOf(db);
+    const stuck = stubbornTask();
+    const worker = await startWorker(db, { t: stuck.task }, { shutdownGracePeriod: 50 });
+    const { id } = await utils.addJob("t", {}, { queueName: "q" });
+    await stuck.begun(1);
+    await utils.cancelJobs([id], { reason: "enough" });
+    await worker.nth("job:cancelling");
+    await worker.runner[end]();
+    expect(await db.job(id)).toBeUndefined();
+    expect(await cancellationOf(db, id)).toMatchObject({ outcome: "cancelled", reason: "enough" });
+    expect(await db.query("select locked_by from graphile_worker._private_job_queues")).toEqual([{ locked_by: null }]);
+  },
+);
 
 test("10,000 jobs are cancelled in one call", async () => {
   const db = await freshDatabase();

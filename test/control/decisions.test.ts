@@ -41,6 +41,21 @@ test("SnoozeError takes a date", async () => {
   expect(row!.run_at).toEqual(until);
 });
 
+test.each([
+  ["long before any timestamp", new Date(-8.64e15), -366],
+  ["in the year 0", new Date("0000-01-01"), -366],
+  ["a day ago", new Date(Date.now() - 86_400_000), -1],
+  ["beyond any timestamp", new Date(8.64e15), 366],
+  ["in more milliseconds than a timestamp has", 1e300, 366],
+])("a snooze until %s counts as at most a year, and nothing else suffers", async (_name, when, days) => {
+  const db = await freshDatabase();
+  const { worker, utils, row, before } = await runThrowing(db, new SnoozeError(when));
+  if (days > 0) expect((row!.run_at.getTime() - before.getTime()) / 86_400_000).toBeCloseTo(days, 1);
+  const other = await utils.addJob("t", {});
+  await until(() => worker.of("job:complete").some(({ job }) => job.id === other.id), { what: "others are settled" });
+  expect(worker.of("pool:fatalError")).toEqual([]);
+});
+
 test("a job that was snoozed as often as it may be counts as failed, and everything says so", async () => {
   const db = await freshDatabase();
   const utils = await utilsOf(db);

@@ -242,6 +242,23 @@ test("pausing again replaces until and reason and keeps when it began", async ()
   expect(await utils.listPauses()).toEqual([second]);
 });
 
+test("a pause from SQL whose end has passed is none, and ends one that was there", async () => {
+  const db = await freshDatabase();
+  const utils = await utilsFor(db);
+  await db.query("select graphile_worker.pause_work('all', until => now() - interval '1 hour')");
+  const worker = await startWorker(db, { mail: async () => undefined });
+  await listening(worker);
+  await utils.pause({ queue: "q" }, { until: new Date(8.64e15) });
+  await worker.nth("pool:pause");
+  await utils.addJob("mail", {}, { queueName: "q" });
+  await utils.addJob("mail", {});
+  await worker.completed(1);
+  expect((await db.jobs()).map((job) => job.queue_name)).toEqual(["q"]);
+  await db.query("select graphile_worker.pause_work('queue', 'q', now() - interval '1 hour')");
+  await worker.completed(2);
+  expect(await utils.listPauses()).toEqual([]);
+});
+
 test("SQL clients can pause, list and resume", async () => {
   const db = await freshDatabase();
   await db.query("select graphile_worker.pause_work('queue', 'q', now() + interval '1 hour', 'import')");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { TimeoutError } from "../../src/job-errors.ts";
+import { defineBatchTask, TimeoutError } from "../../src/index.ts";
 import { freshDatabase } from "../support/database.ts";
 import { until } from "../support/wait.ts";
 import { startWorker } from "../worker/kit.ts";
@@ -44,6 +44,29 @@ test("what a task throws after its timeout is the cause of the TimeoutError; wha
   expect((error.cause as Error).message).toBe("stopped half way");
   expect(await db.job(failing.id)).toMatchObject({ attempts: 1 });
   expect(await db.job(done.id)).toBeUndefined();
+});
+
+test("a batch task times out as a whole: its signal fires, and all items are tried again", async () => {
+  const db = await freshDatabase();
+  const utils = await utilsOf(db);
+  const seen: unknown[] = [];
+  const batch = defineBatchTask<number>({
+    identifier: "batch",
+    timeout: 50,
+    abortGrace: "1h",
+    backoff: { type: "fixed", delay: "1h" },
+    run: (items, { abortPromise }) => {
+      seen.push(items);
+      return abortPromise;
+    },
+  });
+  const worker = await startWorker(db, { batch });
+  const { id } = await utils.addJob(batch, [1, 2, 3]);
+  await worker.completed(1);
+  expect(seen).toEqual([[1, 2, 3]]);
+  expect(worker.of("job:error")[0]!.error).toBeInstanceOf(TimeoutError);
+  const last_error = expect.stringMatching(/timeout of 50 ms/);
+  expect(await db.job(id)).toMatchObject({ attempts: 1, payload: [1, 2, 3], last_error, locked_at: null });
 });
 
 test("an overrunning job fails, but keeps its slot and its queue until its task returns", async () => {

@@ -6,7 +6,7 @@ import { toMs } from "../../task-options.ts";
 import type { JobRun } from "./job-run.ts";
 import { failed, type Outcome, type RunOutcome } from "./outcome.ts";
 
-/** A year: more than that is a mistake, and too much for a timestamp would be an error of the whole batch. */
+/** A year: more than that, or earlier than that, is a mistake, and what is too much for a timestamp would be an error of the whole batch. */
 const longestMs = 366 * 24 * 60 * 60_000;
 
 /**
@@ -42,7 +42,7 @@ export function decide(run: JobRun, ended: RunOutcome, onBadBackoff: (error: unk
     case "SNOOZE": {
       const { until, delayMs } = decision;
       const now = Date.now();
-      const ms = Math.min(until ? until.getTime() - now : (delayMs ?? 0), longestMs);
+      const ms = Math.max(-longestMs, Math.min(until ? until.getTime() - now : (delayMs ?? 0), longestMs));
       return {
         kind: "snoozed",
         job,
