@@ -919,6 +919,7 @@ declare
   base timestamptz;
   total integer := 0;
   at_once integer;
+  grace double precision;
 begin
   admitted := '{}';
   counts := '{}';
@@ -1038,35 +1039,51 @@ begin
         step := s_window[state] / (s_places[state] - spare);
 
         if nth = 1 and cardinality(b_id) = 1 and b_path[b] = '{}' and b_cost_path[b] is null
-          and queue_ids is null and late_ms = 0
+          and queue_ids is null
           and spare = 0 and cost - 1 <= s_burst[state] then
           -- One rate, and all jobs alike: their times are known without looking at them.
           base := greatest(s_tat[state], moment);
-          total := floor(least(1e6, (date_part('epoch', horizon - base) * 1000 / step + 1 + s_burst[state]) / cost));
-          at_once := floor(least(1e6, (date_part('epoch', moment - base) * 1000 / step + 1 + s_burst[state]) / cost));
-          total := greatest(0, least(total, cardinality(rows), most));
-          at_once := greatest(0, least(at_once, total));
-          if total < cardinality(rows) then
-            release_at := base + ((total + 1)::double precision * cost - 1 - s_burst[state]) * step * interval '1 millisecond';
-          end if;
-          admitted := array(select generate_series(1, total));
-          if at_once > 0 then
-            counts := counts || at_once;
-            start_ats := start_ats || moment;
-            steps := steps || 0::double precision;
-            slacks := slacks || s_slack[state];
-          end if;
-          if total > at_once then
-            counts := counts || (total - at_once);
-            start_ats := start_ats || base + ((at_once + 1)::double precision * cost - 1 - s_burst[state]) * step * interval '1 millisecond';
-            steps := steps || cost * step;
-            slacks := slacks || s_slack[state];
-          end if;
-          if total > 0 then
-            s_tat[state] := base + total::double precision * cost * step * interval '1 millisecond';
+          at_once := least(cardinality(rows), most);
+          grace := graphile_worker._hathi_rate_grace(
+            s_burst[state], step, at_once::double precision * cost, date_part('epoch', base - moment) * 1000
+          );
+          if grace >= late_ms then
+            admitted := array(select generate_series(1, at_once));
+            counts := array[at_once];
+            start_ats := array[moment];
+            steps := array[0];
+            slacks := array[s_slack[state] + grace - late_ms];
+            s_tat[state] := greatest(base, moment + grace * interval '1 millisecond')
+              + at_once::double precision * cost * step * interval '1 millisecond';
             s_spent[state] := true;
+            exit jobs;
+          elsif late_ms = 0 then
+            total := floor(least(1e6, (date_part('epoch', horizon - base) * 1000 / step + 1 + s_burst[state]) / cost));
+            at_once := floor(least(1e6, (date_part('epoch', moment - base) * 1000 / step + 1 + s_burst[state]) / cost));
+            total := greatest(0, least(total, cardinality(rows), most));
+            at_once := greatest(0, least(at_once, total));
+            if total < cardinality(rows) then
+              release_at := base + ((total + 1)::double precision * cost - 1 - s_burst[state]) * step * interval '1 millisecond';
+            end if;
+            admitted := array(select generate_series(1, total));
+            if at_once > 0 then
+              counts := counts || at_once;
+              start_ats := start_ats || moment;
+              steps := steps || 0::double precision;
+              slacks := slacks || s_slack[state];
+            end if;
+            if total > at_once then
+              counts := counts || (total - at_once);
+              start_ats := start_ats || base + ((at_once + 1)::double precision * cost - 1 - s_burst[state]) * step * interval '1 millisecond';
+              steps := steps || cost * step;
+              slacks := slacks || s_slack[state];
+            end if;
+            if total > 0 then
+              s_tat[state] := base + total::double precision * cost * step * interval '1 millisecond';
+              s_spent[state] := true;
+            end if;
+            exit jobs;
           end if;
-          exit jobs;
         end if;
 
         free_at := case
@@ -1289,6 +1306,28 @@ begin
     limit 1
   ) as found;
 end;
+$hathi$;
+
+create function graphile_worker._hathi_are_within(limit_ids integer[])
+ RETURNS boolean
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select case when bool_and(now.is_plain and now.taken <= now.places) then bool_and(now.places >= 100 and now.taken <= now.places / 4) end
+  from (
+    select coalesce(o.places, l.places) as places,
+      l.kind = 'concurrency' and l.path = '{}' and not exists (
+        select from graphile_worker._hathi_limit_holds as h where h.limit_id = l.id and h.key = '*' and h.until > clock_timestamp()
+      ) as is_plain,
+      graphile_worker._hathi_count_locked(array(
+        select task.id from graphile_worker._hathi_limited_tasks as m
+        join graphile_worker._private_tasks as task on task.identifier = m.task
+        where l.id = any (m.limit_ids)
+      ), '{}', null) as taken
+    from graphile_worker._hathi_limits as l
+    left join graphile_worker._hathi_limit_overrides as o on o.limit_id = l.id and o.key = '*'
+    where l.id = any (limit_ids)
+  ) as now;
 $hathi$;
 
 create function graphile_worker._hathi_bound_transaction(time_limit interval)
@@ -1585,7 +1624,33 @@ begin
 end;
 $hathi$;
 
-create function graphile_worker._hathi_claim_limited(pool_id text, task_ids integer[], wanted integer, ahead integer, per_queue integer, forbidden text[], accepted text[], clock timestamp with time zone, with_queues boolean, turns jsonb, nth integer, relaxed boolean, lates jsonb, timed_ahead integer, OUT jobs text, OUT starts text, OUT took_ms double precision, OUT due_in_ms double precision, OUT is_blocked boolean, OUT new_turns jsonb)
+create function graphile_worker._hathi_claim_limited(pool_id text, task_ids integer[], wanted integer, ahead integer, per_queue integer, forbidden text[], accepted text[], clock timestamp with time zone, with_queues boolean, turns jsonb, nth integer, relaxed boolean, lates jsonb, timed_ahead integer, may_be_late boolean, OUT jobs text, OUT starts text, OUT took_ms double precision, OUT due_in_ms double precision, OUT is_blocked boolean, OUT new_turns jsonb, OUT are_wide boolean)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+begin
+  -- A stricter isolation level would count what there was before.
+  if may_be_late and current_setting('transaction_isolation') in ('read committed', 'read uncommitted') then
+    begin
+      select claimed.* into jobs, starts, took_ms, due_in_ms, is_blocked, new_turns, are_wide
+      from graphile_worker._hathi_claim_within_limits(
+        pool_id, task_ids, wanted, ahead, per_queue, forbidden, accepted, clock, with_queues, turns, nth, relaxed, lates, timed_ahead, true
+      ) as claimed;
+      return;
+    exception when sqlstate 'HT001' then
+      -- Others were quicker: nothing was taken.
+      null;
+    end;
+  end if;
+  select claimed.* into jobs, starts, took_ms, due_in_ms, is_blocked, new_turns, are_wide
+  from graphile_worker._hathi_claim_within_limits(
+    pool_id, task_ids, wanted, ahead, per_queue, forbidden, accepted, clock, with_queues, turns, nth, relaxed, lates, timed_ahead, false
+  ) as claimed;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_claim_within_limits(pool_id text, task_ids integer[], wanted integer, ahead integer, per_queue integer, forbidden text[], accepted text[], clock timestamp with time zone, with_queues boolean, turns jsonb, nth integer, relaxed boolean, lates jsonb, timed_ahead integer, is_late boolean, OUT jobs text, OUT starts text, OUT took_ms double precision, OUT due_in_ms double precision, OUT is_blocked boolean, OUT new_turns jsonb, OUT are_wide boolean)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1651,6 +1716,7 @@ declare
   last_place integer;
 begin
   is_blocked := false;
+  are_wide := false;
   new_turns := turns;
   took_ms := 0;
   if room <= 0 then
@@ -1666,7 +1732,7 @@ begin
   if mine = '{}' then
     return;
   end if;
-  if not graphile_worker._hathi_lock_limits(mine) then
+  if not is_late and not graphile_worker._hathi_lock_limits(mine) then
     due_in_ms := 0;
     return;
   end if;
@@ -1691,6 +1757,7 @@ begin
     w_places := w_places || bound.places;
     w_free := w_free || case
       when bound.held_until is not null then 0
+      when is_late then bound.places / 4 * 3
       else bound.places - graphile_worker._hathi_count_locked(bound.tasks, '{}', null)
     end;
     due := least(due, bound.held_until);
@@ -1814,10 +1881,9 @@ begin
             -- Ahead of the free slots only where the limit has places to spare: what is held takes a place.
             spare := room - left_now;
             if t_rated[t] then
-              spare := case when least(spare, timed_ahead) > 0 and t_alike[t] and t_late[t] = 0
-                then coalesce(graphile_worker._hathi_spare_tokens((t_admit[t]::integer[])[1], left_now, least(spare, timed_ahead), moment), 0)
-                else 0
-              end;
+              spare := case when least(spare, timed_ahead) > 0 and t_alike[t] then coalesce(graphile_worker._hathi_spare_tokens(
+                (t_admit[t]::integer[])[1], left_now, least(spare, timed_ahead), moment, t_late[t]
+              ), 0) else 0 end;
             end if;
             most := least(room, coalesce(free, room), left_now + least(
               spare, case when free is not null then greatest(0, free - left_now) / 2 end
@@ -1947,6 +2013,23 @@ begin
       when is_contended then 0
       when due is not null then greatest(1, date_part('epoch', due - clock_timestamp()) * 1000)
     end;
+  end if;
+  if not is_late then
+    are_wide := not exists (
+        select from graphile_worker._hathi_limits as l
+        where l.id = any (mine) and (l.kind <> 'concurrency' or l.path <> '{}')
+      )
+      and coalesce((
+        select bool_and(w_places[w] >= 100 and w_places[w] - w_free[w] <= w_places[w] / 4) from generate_subscripts(w_id, 1) as w
+      ), false);
+  elsif taken > 0 or true = any (t_blocked) then
+    if true = any (t_blocked) or not graphile_worker._hathi_lock_limits(mine) then
+      raise sqlstate 'HT001';
+    end if;
+    are_wide := graphile_worker._hathi_are_within(mine);
+    if are_wide is null then
+      raise sqlstate 'HT001';
+    end if;
   end if;
   took_ms := date_part('epoch', clock_timestamp() - began_at) * 1000;
 end;
@@ -3969,6 +4052,15 @@ begin
 end;
 $hathi$;
 
+create function graphile_worker._hathi_rate_grace(burst integer, step double precision, tokens double precision, used_ms double precision)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  select case when used_ms <= (burst * 0.9 - tokens) * step then least(150, burst * step / 2, (burst * 0.9 - tokens) * step) end;
+$hathi$;
+
 create function graphile_worker._hathi_rate_slack(period_ms double precision)
  RETURNS double precision
  LANGUAGE sql
@@ -5074,7 +5166,7 @@ begin
 end;
 $hathi$;
 
-create function graphile_worker._hathi_spare_tokens(bound_id integer, wanted integer, ahead integer, moment timestamp with time zone)
+create function graphile_worker._hathi_spare_tokens(bound_id integer, wanted integer, ahead integer, moment timestamp with time zone, late_ms double precision)
  RETURNS integer
  LANGUAGE sql
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -5084,15 +5176,19 @@ AS $hathi$
   left join graphile_worker._hathi_limit_overrides as o on o.limit_id = l.id and o.key = '*'
   left join graphile_worker._hathi_limit_rates as r on r.limit_id = l.id and r.key = '*'
   cross join lateral (select coalesce(o.places, l.places) as places, coalesce(o.period_ms, l.period_ms) as period_ms) as rate
-  cross join lateral (select graphile_worker._hathi_rate_slack(rate.period_ms) as slack) as given
-  cross join lateral (select least(25, given.slack * 0.4) as ms) as within
   cross join lateral (
-    select least(1e6, floor((
-      (within.ms - greatest(0, least(1e12, coalesce(date_part('epoch', r.tat - moment) * 1000, 0)))) * rate.places / (rate.period_ms + given.slack)
-      + coalesce(o.burst, l.burst) + 1
-    ) / l.cost)) as jobs
+    select slack.ms as slack, (rate.period_ms + slack.ms) / nullif(rate.places, 0) as step, coalesce(o.burst, l.burst) as burst,
+      greatest(0, least(1e12, coalesce(date_part('epoch', r.tat - moment) * 1000, 0))) as used_ms
+    from graphile_worker._hathi_rate_slack(rate.period_ms) as slack (ms)
+  ) as given
+  cross join lateral (
+    select coalesce(graphile_worker._hathi_rate_grace(given.burst, given.step, l.cost, given.used_ms), 0) as ms
+  ) as grace
+  cross join lateral (select least(25, (given.slack + grace.ms) * 0.4) as ms) as within
+  cross join lateral (
+    select least(1e6, floor(((within.ms - given.used_ms) / given.step + given.burst + 1) / l.cost)) as jobs
   ) as tokens
-  where l.id = bound_id and rate.places > 0;
+  where l.id = bound_id and rate.places > 0 and grace.ms >= late_ms;
 $hathi$;
 
 create function graphile_worker._hathi_start_texts(taken integer, counts integer[], start_ats timestamp with time zone[], steps double precision[], slacks double precision[], late_ms double precision, began_at timestamp with time zone)

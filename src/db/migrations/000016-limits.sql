@@ -3,7 +3,8 @@
 -- What always holds:
 --   1. Never above a limit. How many places of a concurrency limit are taken is read from the locked rows of its tasks, whoever locked them
 --      (a pool, an original worker, the recovery that has parked a job): nothing is counted up or down, so nothing can drift. Check and
---      claim are one transaction that holds the limit's row, so no two claims give away the same place.
+--      claim are one transaction that holds the limit's row, so no two claims give away the same place. Where places are plenty, a claim takes its
+--      jobs first and then the row (`is_late`), and counts all that is locked, its own included: it is committed only if that is within the limit.
 --   2. A limited task is in `_hathi_limited_tasks`, and the plain claim leaves such tasks alone, whatever its pool knows. For a quarter of a
 --      second after a task became limited no claim takes it, so plain claims that had begun before are over and their rows are counted.
 --   3. A rate is kept by one timestamp per limit and key (GCRA). A claim takes a job only if it knows when the job starts, at most 50 ms
@@ -11,12 +12,13 @@
 --      be: the time between tokens is a little longer than the limit asks for, so that in every window of `period` no more than
 --      limit plus burst jobs start, however late each one is within its slack. A pool that has missed one start after the other may ask to
 --      be later still, by `late`. Its token is then counted where it is used at the latest: what is admitted until then has left room for it,
---      whenever it starts, so the same holds. A job that costs more than the burst and one waits for the rest of its tokens before it starts; the
+--      whenever it starts, so the same holds. Where a part of the burst is left, that costs nothing, so it is granted unasked (`grace`). A job that costs more than the burst and one waits for the rest of its tokens before it starts; the
 --      window that begins with it would have too many, by what it costs beyond the burst. So for a period from its start on, tokens are as far apart
 --      as if the limit were lower by that (`spare`, a quarter of the limit at most; what is beyond is waited for again after it).
 --   4. Within a priority the keys of a task take turns: a claim goes on at the key where the pool's last claim ended, and takes as many
 --      jobs per visit as the key's weight says. It never reads past the jobs of a key, so a key with a million jobs delays no other.
---   5. Limit rows are locked in the order of their ids, and a claim waits for them 100 ms at most; everything else it takes with `skip locked`.
+--   5. Limit rows are locked in the order of their ids, and a claim waits for them 100 ms at most; everything else it takes with `skip locked`, so
+--      who holds a limit's row does not wait for a claim that holds jobs and waits for the row.
 --      Changing a limit at run time does not touch those rows.
 --   6. Jobs that must not run here (flags, pauses) take no place and no token. Jobs of a named queue obey their queue and their limits.
 --
@@ -284,24 +286,58 @@ begin
 end;
 $hathi$;
 
+-- Of limits whose rows are locked: null if one is exceeded or held back, or has got a key or a rate; otherwise whether three quarters of each are free.
+create or replace function graphile_worker._hathi_are_within(limit_ids integer[])
+returns boolean language sql volatile set search_path = pg_catalog, pg_temp as $hathi$
+  select case when bool_and(now.is_plain and now.taken <= now.places) then bool_and(now.places >= 100 and now.taken <= now.places / 4) end
+  from (
+    select coalesce(o.places, l.places) as places,
+      l.kind = 'concurrency' and l.path = '{}' and not exists (
+        select from graphile_worker._hathi_limit_holds as h where h.limit_id = l.id and h.key = '*' and h.until > clock_timestamp()
+      ) as is_plain,
+      graphile_worker._hathi_count_locked(array(
+        select task.id from graphile_worker._hathi_limited_tasks as m
+        join graphile_worker._private_tasks as task on task.identifier = m.task
+        where l.id = any (m.limit_ids)
+      ), '{}', null) as taken
+    from graphile_worker._hathi_limits as l
+    left join graphile_worker._hathi_limit_overrides as o on o.limit_id = l.id and o.key = '*'
+    where l.id = any (limit_ids)
+  ) as now;
+$hathi$;
+
+-- By how many milliseconds a rate lets jobs be later than its slack at no cost, if they use so many tokens at once and tokens are spent `used_ms`
+-- ahead: even if theirs are counted then, a tenth of the burst is left. Null if it does not.
+create or replace function graphile_worker._hathi_rate_grace(
+  burst integer, step double precision, tokens double precision, used_ms double precision
+) returns double precision language sql immutable set search_path = pg_catalog, pg_temp as $hathi$
+  select case when used_ms <= (burst * 0.9 - tokens) * step then least(150, burst * step / 2, (burst * 0.9 - tokens) * step) end;
+$hathi$;
+
 -- How many tokens an unkeyed rate has for jobs that no slot is free for yet: of what may start within a good part of its slack half, since a token
--- is lost if its job cannot start in time. `ahead` is what a pool expects to start within 25 ms.
-create or replace function graphile_worker._hathi_spare_tokens(bound_id integer, wanted integer, ahead integer, moment timestamptz)
+-- is lost if its job cannot start in time; that is longer where the burst gives more. `ahead` is what a pool expects to start within 25 ms.
+create or replace function graphile_worker._hathi_spare_tokens(
+  bound_id integer, wanted integer, ahead integer, moment timestamptz, late_ms double precision
+)
 returns integer language sql volatile set search_path = pg_catalog, pg_temp as $hathi$
   select greatest(0, floor(least(ahead * within.ms / 25, tokens.jobs / 2 - wanted)))::integer
   from graphile_worker._hathi_limits as l
   left join graphile_worker._hathi_limit_overrides as o on o.limit_id = l.id and o.key = '*'
   left join graphile_worker._hathi_limit_rates as r on r.limit_id = l.id and r.key = '*'
   cross join lateral (select coalesce(o.places, l.places) as places, coalesce(o.period_ms, l.period_ms) as period_ms) as rate
-  cross join lateral (select graphile_worker._hathi_rate_slack(rate.period_ms) as slack) as given
-  cross join lateral (select least(25, given.slack * 0.4) as ms) as within
   cross join lateral (
-    select least(1e6, floor((
-      (within.ms - greatest(0, least(1e12, coalesce(date_part('epoch', r.tat - moment) * 1000, 0)))) * rate.places / (rate.period_ms + given.slack)
-      + coalesce(o.burst, l.burst) + 1
-    ) / l.cost)) as jobs
+    select slack.ms as slack, (rate.period_ms + slack.ms) / nullif(rate.places, 0) as step, coalesce(o.burst, l.burst) as burst,
+      greatest(0, least(1e12, coalesce(date_part('epoch', r.tat - moment) * 1000, 0))) as used_ms
+    from graphile_worker._hathi_rate_slack(rate.period_ms) as slack (ms)
+  ) as given
+  cross join lateral (
+    select coalesce(graphile_worker._hathi_rate_grace(given.burst, given.step, l.cost, given.used_ms), 0) as ms
+  ) as grace
+  cross join lateral (select least(25, (given.slack + grace.ms) * 0.4) as ms) as within
+  cross join lateral (
+    select least(1e6, floor(((within.ms - given.used_ms) / given.step + given.burst + 1) / l.cost)) as jobs
   ) as tokens
-  where l.id = bound_id and rate.places > 0;
+  where l.id = bound_id and rate.places > 0 and grace.ms >= late_ms;
 $hathi$;
 
 -- Of jobs that this transaction has locked, says which their limits admit, in order, up to `most`, and when each one starts. All limits of
@@ -365,6 +401,7 @@ declare
   base timestamptz;
   total integer := 0;
   at_once integer;
+  grace double precision;
 begin
   admitted := '{}';
   counts := '{}';
@@ -484,35 +521,51 @@ begin
         step := s_window[state] / (s_places[state] - spare);
 
         if nth = 1 and cardinality(b_id) = 1 and b_path[b] = '{}' and b_cost_path[b] is null
-          and queue_ids is null and late_ms = 0
+          and queue_ids is null
           and spare = 0 and cost - 1 <= s_burst[state] then
           -- One rate, and all jobs alike: their times are known without looking at them.
           base := greatest(s_tat[state], moment);
-          total := floor(least(1e6, (date_part('epoch', horizon - base) * 1000 / step + 1 + s_burst[state]) / cost));
-          at_once := floor(least(1e6, (date_part('epoch', moment - base) * 1000 / step + 1 + s_burst[state]) / cost));
-          total := greatest(0, least(total, cardinality(rows), most));
-          at_once := greatest(0, least(at_once, total));
-          if total < cardinality(rows) then
-            release_at := base + ((total + 1)::double precision * cost - 1 - s_burst[state]) * step * interval '1 millisecond';
-          end if;
-          admitted := array(select generate_series(1, total));
-          if at_once > 0 then
-            counts := counts || at_once;
-            start_ats := start_ats || moment;
-            steps := steps || 0::double precision;
-            slacks := slacks || s_slack[state];
-          end if;
-          if total > at_once then
-            counts := counts || (total - at_once);
-            start_ats := start_ats || base + ((at_once + 1)::double precision * cost - 1 - s_burst[state]) * step * interval '1 millisecond';
-            steps := steps || cost * step;
-            slacks := slacks || s_slack[state];
-          end if;
-          if total > 0 then
-            s_tat[state] := base + total::double precision * cost * step * interval '1 millisecond';
+          at_once := least(cardinality(rows), most);
+          grace := graphile_worker._hathi_rate_grace(
+            s_burst[state], step, at_once::double precision * cost, date_part('epoch', base - moment) * 1000
+          );
+          if grace >= late_ms then
+            admitted := array(select generate_series(1, at_once));
+            counts := array[at_once];
+            start_ats := array[moment];
+            steps := array[0];
+            slacks := array[s_slack[state] + grace - late_ms];
+            s_tat[state] := greatest(base, moment + grace * interval '1 millisecond')
+              + at_once::double precision * cost * step * interval '1 millisecond';
             s_spent[state] := true;
+            exit jobs;
+          elsif late_ms = 0 then
+            total := floor(least(1e6, (date_part('epoch', horizon - base) * 1000 / step + 1 + s_burst[state]) / cost));
+            at_once := floor(least(1e6, (date_part('epoch', moment - base) * 1000 / step + 1 + s_burst[state]) / cost));
+            total := greatest(0, least(total, cardinality(rows), most));
+            at_once := greatest(0, least(at_once, total));
+            if total < cardinality(rows) then
+              release_at := base + ((total + 1)::double precision * cost - 1 - s_burst[state]) * step * interval '1 millisecond';
+            end if;
+            admitted := array(select generate_series(1, total));
+            if at_once > 0 then
+              counts := counts || at_once;
+              start_ats := start_ats || moment;
+              steps := steps || 0::double precision;
+              slacks := slacks || s_slack[state];
+            end if;
+            if total > at_once then
+              counts := counts || (total - at_once);
+              start_ats := start_ats || base + ((at_once + 1)::double precision * cost - 1 - s_burst[state]) * step * interval '1 millisecond';
+              steps := steps || cost * step;
+              slacks := slacks || s_slack[state];
+            end if;
+            if total > 0 then
+              s_tat[state] := base + total::double precision * cost * step * interval '1 millisecond';
+              s_spent[state] := true;
+            end if;
+            exit jobs;
           end if;
-          exit jobs;
         end if;
 
         free_at := case
@@ -912,10 +965,12 @@ $hathi$;
 -- `jobs` is one JSON text as `_hathi_claim_jobs` gives it. `starts` is an array of what `_hathi_start_texts` gives, for jobs that have a time to
 -- start, with the times since this function began; `took_ms` is how long it took. `due_in_ms` is when to claim again; not above zero if something was held
 -- by another transaction. `is_blocked` says that every limited task has a limit that is used up as a whole, so that new jobs change nothing.
-create or replace function graphile_worker._hathi_claim_limited(
+-- `are_wide` says that the tasks have no limits but on everything, and that three quarters of their many places are free: then the next claim may be late.
+create or replace function graphile_worker._hathi_claim_within_limits(
   pool_id text, task_ids integer[], wanted integer, ahead integer, per_queue integer, forbidden text[], accepted text[], clock timestamptz,
-  with_queues boolean, turns jsonb, nth integer, relaxed boolean, lates jsonb, timed_ahead integer,
-  out jobs text, out starts text, out took_ms double precision, out due_in_ms double precision, out is_blocked boolean, out new_turns jsonb
+  with_queues boolean, turns jsonb, nth integer, relaxed boolean, lates jsonb, timed_ahead integer, is_late boolean,
+  out jobs text, out starts text, out took_ms double precision, out due_in_ms double precision, out is_blocked boolean, out new_turns jsonb,
+  out are_wide boolean
 ) language plpgsql volatile
   set search_path = pg_catalog, pg_temp
   set lock_timeout = '100ms'
@@ -980,6 +1035,7 @@ declare
   last_place integer;
 begin
   is_blocked := false;
+  are_wide := false;
   new_turns := turns;
   took_ms := 0;
   if room <= 0 then
@@ -995,7 +1051,7 @@ begin
   if mine = '{}' then
     return;
   end if;
-  if not graphile_worker._hathi_lock_limits(mine) then
+  if not is_late and not graphile_worker._hathi_lock_limits(mine) then
     due_in_ms := 0;
     return;
   end if;
@@ -1020,6 +1076,7 @@ begin
     w_places := w_places || bound.places;
     w_free := w_free || case
       when bound.held_until is not null then 0
+      when is_late then bound.places / 4 * 3
       else bound.places - graphile_worker._hathi_count_locked(bound.tasks, '{}', null)
     end;
     due := least(due, bound.held_until);
@@ -1143,10 +1200,9 @@ begin
             -- Ahead of the free slots only where the limit has places to spare: what is held takes a place.
             spare := room - left_now;
             if t_rated[t] then
-              spare := case when least(spare, timed_ahead) > 0 and t_alike[t] and t_late[t] = 0
-                then coalesce(graphile_worker._hathi_spare_tokens((t_admit[t]::integer[])[1], left_now, least(spare, timed_ahead), moment), 0)
-                else 0
-              end;
+              spare := case when least(spare, timed_ahead) > 0 and t_alike[t] then coalesce(graphile_worker._hathi_spare_tokens(
+                (t_admit[t]::integer[])[1], left_now, least(spare, timed_ahead), moment, t_late[t]
+              ), 0) else 0 end;
             end if;
             most := least(room, coalesce(free, room), left_now + least(
               spare, case when free is not null then greatest(0, free - left_now) / 2 end
@@ -1277,7 +1333,52 @@ begin
       when due is not null then greatest(1, date_part('epoch', due - clock_timestamp()) * 1000)
     end;
   end if;
+  if not is_late then
+    are_wide := not exists (
+        select from graphile_worker._hathi_limits as l
+        where l.id = any (mine) and (l.kind <> 'concurrency' or l.path <> '{}')
+      )
+      and coalesce((
+        select bool_and(w_places[w] >= 100 and w_places[w] - w_free[w] <= w_places[w] / 4) from generate_subscripts(w_id, 1) as w
+      ), false);
+  elsif taken > 0 or true = any (t_blocked) then
+    if true = any (t_blocked) or not graphile_worker._hathi_lock_limits(mine) then
+      raise sqlstate 'HT001';
+    end if;
+    are_wide := graphile_worker._hathi_are_within(mine);
+    if are_wide is null then
+      raise sqlstate 'HT001';
+    end if;
+  end if;
   took_ms := date_part('epoch', clock_timestamp() - began_at) * 1000;
+end;
+$hathi$;
+
+-- Claims jobs of limited tasks. `may_be_late` says that the last claim found places plenty.
+create or replace function graphile_worker._hathi_claim_limited(
+  pool_id text, task_ids integer[], wanted integer, ahead integer, per_queue integer, forbidden text[], accepted text[], clock timestamptz,
+  with_queues boolean, turns jsonb, nth integer, relaxed boolean, lates jsonb, timed_ahead integer, may_be_late boolean,
+  out jobs text, out starts text, out took_ms double precision, out due_in_ms double precision, out is_blocked boolean, out new_turns jsonb,
+  out are_wide boolean
+) language plpgsql volatile set search_path = pg_catalog, pg_temp as $hathi$
+begin
+  -- A stricter isolation level would count what there was before.
+  if may_be_late and current_setting('transaction_isolation') in ('read committed', 'read uncommitted') then
+    begin
+      select claimed.* into jobs, starts, took_ms, due_in_ms, is_blocked, new_turns, are_wide
+      from graphile_worker._hathi_claim_within_limits(
+        pool_id, task_ids, wanted, ahead, per_queue, forbidden, accepted, clock, with_queues, turns, nth, relaxed, lates, timed_ahead, true
+      ) as claimed;
+      return;
+    exception when sqlstate 'HT001' then
+      -- Others were quicker: nothing was taken.
+      null;
+    end;
+  end if;
+  select claimed.* into jobs, starts, took_ms, due_in_ms, is_blocked, new_turns, are_wide
+  from graphile_worker._hathi_claim_within_limits(
+    pool_id, task_ids, wanted, ahead, per_queue, forbidden, accepted, clock, with_queues, turns, nth, relaxed, lates, timed_ahead, false
+  ) as claimed;
 end;
 $hathi$;
 

@@ -24,6 +24,8 @@ export interface ClaimLimitedParams {
   /** By how many milliseconds starts may be later than their slack allows, by the id of the task. */
   readonly lates: Record<string, number>;
   readonly relaxed: boolean;
+  /** The last claim has found that places are plenty. */
+  readonly mayBeLate?: boolean;
 }
 
 /**
@@ -49,6 +51,8 @@ export interface ClaimLimitedRow {
   readonly due_in_ms: number | null;
   /** Every limited task is held up as a whole: new jobs change nothing. */
   readonly is_blocked: boolean;
+  /** There are only limits on everything, and three quarters of their places are free. */
+  readonly are_wide: boolean;
   readonly turns: Turns;
   readonly pauses: string | null;
   /** JSON text of `LimitReport`; null if no task is limited any more. */
@@ -58,10 +62,8 @@ export interface ClaimLimitedRow {
 /** Which tasks have limits, by id, and whether code has declared some of them. */
 export type LimitReport = { readonly [taskId: string]: boolean };
 
-const claimLimited = {
-  patienceMs: shortPatienceMs,
-  givesWay: true as const,
-  values: (params: ClaimLimitedParams) => [
+export function valuesOfLimited(params: ClaimLimitedParams): unknown[] {
+  return [
     params.poolId,
     params.taskIds,
     params.wanted,
@@ -77,23 +79,27 @@ const claimLimited = {
     params.workerNames,
     JSON.stringify(params.lates),
     params.timedAhead,
-  ],
-};
-const columns = `jobs, starts, took_ms, due_in_ms, is_blocked, new_turns as turns,
+    params.mayBeLate ?? false,
+  ];
+}
+
+export const columnsOfLimited = `jobs, starts, took_ms, due_in_ms, is_blocked, are_wide, new_turns as turns,
       ${columnsOfPauses("$13", "$8")},
       graphile_worker._hathi_report_limits($2::integer[]) as limits`;
-const claimed = `graphile_worker._hathi_claim_limited(
+export const claimedLimited = `graphile_worker._hathi_claim_limited(
       $1::text, ${unpausedTasks("$13", "$2", "$8")}, $3::integer, $4::integer, $5::integer, $6::text[], $7::text[], $8::timestamptz,
-      $9::boolean, $10::jsonb, $11::integer, $12::boolean, $14::jsonb, $15::integer
+      $9::boolean, $10::jsonb, $11::integer, $12::boolean, $14::jsonb, $15::integer, $16::boolean
     )`;
+
+const claimLimited = { patienceMs: shortPatienceMs, givesWay: true as const, values: valuesOfLimited };
 
 /** Claims jobs of limited tasks, as far as their limits allow. */
 export const claimLimitedJobs = statement<ClaimLimitedParams, ClaimLimitedRow>({
   ...claimLimited,
   name: "claim_limited_jobs",
   text: `
-    select ${columns}
-    from ${claimed}`,
+    select ${columnsOfLimited}
+    from ${claimedLimited}`,
 });
 
 /** The same for a pool that sends heartbeats: gives no row, and claims nothing, if it was declared dead or is about to be. */
@@ -102,9 +108,9 @@ export const claimLimitedJobsAlive = statement<ClaimLimitedParams, ClaimLimitedR
   name: "claim_limited_jobs_alive",
   text: `
     ${whileAlive}
-    select ${columns}
+    select ${columnsOfLimited}
     from alive
-    cross join lateral ${claimed}`,
+    cross join lateral ${claimedLimited}`,
 });
 
 /** A limit as the database has it. */

@@ -87,6 +87,8 @@ export class Intake {
       declaration: options.limitDeclaration,
       relaxed: options.ownsTransactions,
       lateness: options.dispatcher.lateness,
+      timed: () => options.dispatcher.timed,
+      isCrowded: () => options.dispatcher.isCrowded,
       isPaced: options.localQueue === undefined,
       pollInterval: () => this.#pollInterval,
       onLimited: options.onLimited,

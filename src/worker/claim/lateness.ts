@@ -1,3 +1,6 @@
+import { horizonMs } from "./pace.ts";
+import { StartPace } from "./start-pace.ts";
+
 /** Missed starts in a row after which a task is given more time. */
 const patience = 2;
 const firstMs = 100;
@@ -5,7 +8,7 @@ const firstMs = 100;
 const maxMs = 5_000;
 /** How many jobs with a time to start are claimed ahead of free slots at first. */
 const firstAhead = 16;
-/** How many must start in time for each one that did not, before any is claimed ahead again. */
+/** How many must start in time for each one that did not: if fewer did before it, none is claimed ahead until they have. */
 const penance = 4;
 
 /**
@@ -15,7 +18,11 @@ const penance = 4;
  */
 export class Lateness {
   readonly #missesByTask = new Map<number, number>();
+  /** How fast this pool starts jobs. */
+  readonly pace = new StartPace();
   #ahead = firstAhead;
+  /** In time since the last miss. */
+  #kept = 0;
   #debt = 0;
 
   missed(taskId: number): void {
@@ -25,19 +32,30 @@ export class Lateness {
   /** A start was in time, and needed no more. */
   keptTime(taskId: number): void {
     this.#missesByTask.delete(taskId);
-    if (this.#debt > 0) this.#debt--;
-    else this.#ahead++;
+    if (this.#debt > 0) {
+      this.#debt--;
+      return;
+    }
+    this.#kept++;
+    this.#ahead++;
   }
 
   /** So many jobs that were claimed ahead of free slots did not start in time. */
   missedAhead(jobs: number): void {
-    this.#ahead = firstAhead;
-    this.#debt += penance * jobs;
+    // As few as at first, and still too many.
+    if (this.ahead <= firstAhead) this.#debt = Math.max(0, this.#debt + penance * jobs - this.#kept);
+    this.#ahead = Math.max(firstAhead, Math.floor(this.ahead / 2));
+    this.#kept = 0;
   }
 
-  /** How many may be claimed ahead of free slots: more as long as all start in time. */
+  /** How many may be held ahead of free slots: no more than the pool starts within a moment, and fewer until as many have started in time. */
   get ahead(): number {
-    return this.#debt > 0 ? 0 : this.#ahead;
+    return this.#debt > 0 ? 0 : Math.min(this.#ahead, Math.max(firstAhead, this.pace.within(horizonMs)));
+  }
+
+  /** So many are held that it is too early to claim more. */
+  isEnough(held: number): boolean {
+    return held > Math.max(firstAhead, this.ahead) / 2;
   }
 
   /** In milliseconds, by the id of the task. */

@@ -1,5 +1,6 @@
 import type { Database } from "../../db/database.ts";
 import {
+  type ClaimLimitedParams,
   type ClaimLimitedRow,
   claimLimitedJobs,
   claimLimitedJobsAlive,
@@ -29,6 +30,10 @@ export interface LimitedClaimsOptions {
   readonly declaration: () => LimitDeclaration;
   readonly relaxed: boolean;
   readonly lateness: Lateness;
+  /** How many claimed jobs wait for their moment. */
+  readonly timed: () => number;
+  /** So many of those need only slots that more would miss their moment. */
+  readonly isCrowded: () => boolean;
   /** What is claimed ahead of free slots is judged by the pace of jobs, so it starts within a moment. */
   readonly isPaced: boolean;
   readonly pollInterval: () => number;
@@ -36,6 +41,7 @@ export interface LimitedClaimsOptions {
   readonly onLimited: () => void;
 }
 
+const quickMs = 10;
 const contendedBackoff = { minMs: 10, maxMs: 500, factor: 1.5 };
 
 /**
@@ -54,6 +60,8 @@ export class LimitedClaims {
   /** What was expected since the last claim began: its answer may not know of it yet. */
   #expectAt = Infinity;
   #contentions = 0;
+  #areWide = false;
+  #tookMs = 0;
   #hasDeclared = false;
   #hasAnswered = false;
 
@@ -64,6 +72,16 @@ export class LimitedClaims {
   /** A task of this pool has limits. */
   get isUsed(): boolean {
     return this.#taskIds.size > 0;
+  }
+
+  /** The last claim has taken what the limits allowed, and nothing is known that would let it take more. */
+  isWaiting(now: number): boolean {
+    return this.#contentions === 0 && now < this.scanAt;
+  }
+
+  /** The last claim took so little that a statement can make another one by the way. */
+  get isQuick(): boolean {
+    return this.#tookMs <= quickMs;
   }
 
   isLimited(taskId: number): boolean {
@@ -78,6 +96,8 @@ export class LimitedClaims {
   /** When to claim next, on the monotonic clock; Infinity without limited tasks. */
   get scanAt(): number {
     if (this.#taskIds.size === 0) return Infinity;
+    // The end of a job asks again.
+    if (this.#options.isPaced && this.#options.isCrowded()) return Infinity;
     return this.#isHungry ? 0 : this.#scanAt;
   }
 
@@ -151,31 +171,40 @@ export class LimitedClaims {
 
   /** Gives no row if the database does not know us as alive. */
   async claim(who: Claimant, room: Room, isWatched: boolean): Promise<ClaimLimitedRow | undefined> {
-    const { database, relaxed, lateness, isPaced } = this.#options;
+    const params = this.begin(who, room);
+    const [row] = await this.#options.database.run(isWatched ? claimLimitedJobsAlive : claimLimitedJobs, params);
+    return row;
+  }
+
+  /** A claim begins: what is heard from here on happened after it. */
+  begin(who: Claimant, room: Room): ClaimLimitedParams {
+    const { relaxed, lateness, isPaced, timed } = this.#options;
     this.#isHungry = false;
     this.#expectAt = Infinity;
     // Where jobs are so short that they are claimed ahead, no slot is ever idle, and the next one is free in a moment.
     const wanted = Math.max(1, room.idle);
     const ahead = Math.max(0, room.jobs - wanted);
-    const [row] = await database.run(isWatched ? claimLimitedJobsAlive : claimLimitedJobs, {
+    return {
       ...who,
       wanted,
       ahead,
-      timedAhead: isPaced ? Math.min(ahead, lateness.ahead) : 0,
+      timedAhead: isPaced ? Math.max(0, Math.min(ahead, lateness.ahead - timed())) : 0,
       perQueue: room.perQueue,
       withQueues: true,
       turns: this.#turns,
       nth: this.#nth++,
       relaxed,
       lates: lateness.byTask,
-    });
-    return row;
+      mayBeLate: this.#areWide,
+    };
   }
 
   /** Decides when to claim again. */
   answered(row: ClaimLimitedRow, claimed: number, room: Room): void {
     const now = monotonicMs();
     this.#turns = row.turns;
+    this.#areWide = row.are_wide;
+    this.#tookMs = row.took_ms;
     this.#isBlocked = row.is_blocked && !this.#isHungry;
     const isContended = row.due_in_ms !== null && row.due_in_ms <= 0;
     this.#contentions = isContended ? this.#contentions + 1 : 0;

@@ -3,7 +3,7 @@ const maxAhead = 2_000;
 /** How many bytes of payload it may hold ahead. */
 const maxBytesAhead = 2 * 1024 * 1024;
 /** What is held ahead should be started within this time, or it would be better off with another process. */
-const horizonMs = 25;
+export const horizonMs = 25;
 /** The first runs say little: their code is not compiled yet. So the shortest of them counts. */
 const coldJobs = 5;
 /** After jobs had to be returned because nothing moved, claim only for free slots for a while. */

@@ -105,6 +105,16 @@ export class Dispatcher {
     return this.#held.size;
   }
 
+  /** How many of those wait for their moment. */
+  get timed(): number {
+    return this.#held.timed;
+  }
+
+  /** So many of those need only slots that more would miss their moment. */
+  get isCrowded(): boolean {
+    return this.#held.isCrowded;
+  }
+
   /** How often jobs that could have started were returned. */
   get returns(): number {
     return this.#held.returns;

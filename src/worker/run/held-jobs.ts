@@ -67,6 +67,11 @@ export class HeldJobs {
     return this.#timed.size;
   }
 
+  /** So many jobs with a moment of their own need only slots that more would miss theirs. */
+  get isCrowded(): boolean {
+    return this.lateness.isEnough(this.#timed.size) && this.#timed.areAllDue;
+  }
+
   /** How much more time the starts of tasks need than their rates allow. */
   get lateness(): Lateness {
     return this.#timed.lateness;
@@ -116,8 +121,8 @@ export class HeldJobs {
     // One at a time is claimed for the next slot that is freed; several were claimed ahead.
     if (missed.jobs.length > 1) this.lateness.missedAhead(missed.jobs.length);
     // Slots were not freed as fast as before, or we were late.
-    if (missed.jobs.length > 1 && !this.#options.hasFreeSlot()) this.#options.pace.observeStall(monotonicMs());
-    else this.#timed.late(missed.jobs);
+    if (missed.jobs.length === 1 || this.#options.hasFreeSlot()) this.#timed.late(missed.jobs);
+    else if (this.lateness.ahead === 0) this.#options.pace.observeStall(monotonicMs());
     this.#options.onReturn(missed);
     return true;
   }

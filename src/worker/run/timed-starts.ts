@@ -37,11 +37,18 @@ export class TimedStarts {
     return this.#waiting.length - this.#first;
   }
 
+  /** None of them waits for its moment: they need only slots. */
+  get areAllDue(): boolean {
+    const last = this.#waiting.at(-1);
+    return last !== undefined && last.start.at <= monotonicMs();
+  }
+
   jobs(): Job[] {
     return this.#waiting.slice(this.#first).map(({ job }) => job);
   }
 
   add(job: Job, start: JobStart): void {
+    if (this.size === 0) this.lateness.pace.begin(monotonicMs());
     this.#latestAt = Math.min(this.#latestAt, start.latestAt);
     let place = this.#waiting.length;
     while (place > this.#first && this.#waiting[place - 1]!.start.at > start.at) place--;
@@ -55,7 +62,11 @@ export class TimedStarts {
     const next = this.#waiting[this.#first];
     if (!next || next.start.at > now || next.start.latestAt < now) return undefined;
     this.#first++;
-    if (this.#first === this.#waiting.length) this.#keep([]);
+    this.lateness.pace.started(now);
+    if (this.#first === this.#waiting.length) {
+      this.lateness.pace.end(now);
+      this.#keep([]);
+    }
     if (now <= next.start.intendedUntil) this.lateness.keptTime(next.job.task_id);
     return next.job;
   }
