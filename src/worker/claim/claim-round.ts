@@ -1,9 +1,11 @@
 import { isRepeatable } from "../../db/sqlstate.ts";
 import type { AnnouncingRow } from "../../db/statements/claim.ts";
+import type { ClaimLimitedRow } from "../../db/statements/limits.ts";
 import type { Job } from "../../job.ts";
 import { monotonicMs } from "../../util/timers.ts";
 import type { Lifeline } from "../lifeline.ts";
 import type { JobStart } from "../run/timed-starts.ts";
+import type { LentClaim } from "../settle/hand-on.ts";
 import type { Outage } from "../settle/outage.ts";
 import type { Claimant, Room } from "./claim-request.ts";
 import type { TaskIds } from "./known-tasks.ts";
@@ -47,6 +49,15 @@ export interface ClaimRoundOptions extends PlainClaimOptions {
 
 /** Conflicts between transactions that are retried before they count as trouble. */
 const maxQuietConflicts = 10;
+/** A claim that is lent goes by what the last round knew, if that is no older. */
+const maxKnownMs = 5_000;
+
+interface LimitedClaim {
+  readonly who: Claimant;
+  readonly nameById: ReadonlyMap<number, string>;
+  readonly room: Room;
+  readonly askedAt: number;
+}
 
 /** One round of claims: a job that may have crashed a worker first, then tasks without limits and tasks with limits, which take turns to be first. */
 export class ClaimRound {
@@ -56,6 +67,7 @@ export class ClaimRound {
   readonly #ranges = new ScanRanges();
   #turn = 0;
   #error: unknown;
+  #known: { readonly who: Claimant; readonly nameById: ReadonlyMap<number, string>; readonly at: number } | undefined;
 
   constructor(options: ClaimRoundOptions, schedule: Schedule) {
     this.#options = options;
@@ -100,6 +112,7 @@ export class ClaimRound {
     const announcement = isHungry && !limits.isUsed ? fleet.announce({ isTimed, seesAll }) : null;
     const { ids, nameById } = await this.#options.tasks(announcement !== null);
     const who = await this.#claimant(ids);
+    this.#known = { who, nameById, at: monotonicMs() };
     await limits.declare(who.poolId);
     if (await this.#claimSuspect(who, nameById)) return;
     const isPlainFirst = this.#turn++ % 2 === 0;
@@ -126,6 +139,25 @@ export class ClaimRound {
       forbidden: forbidden && forbidden.length > 0 ? forbidden : null,
       accepted: this.#options.acceptedFlags,
       clock: this.#options.useNodeTime ? new Date() : null,
+    };
+  }
+
+  /** A claim of limited jobs that goes with another statement; undefined if there is no room for any. */
+  lend(): Omit<LentClaim, "onOver"> | undefined {
+    const { lifeline, limits, poolId, workerNames, useNodeTime, onClaiming } = this.#options;
+    const known = this.#known;
+    const askedAt = monotonicMs();
+    if (!known || askedAt - known.at > maxKnownMs || lifeline?.hasSuspects) return undefined;
+    const room = this.#options.room();
+    if (!room || room.idle <= 0) return undefined;
+    const { nameById } = known;
+    const who = { ...known.who, poolId: poolId(), workerNames: workerNames(), clock: useNodeTime ? new Date() : null };
+    onClaiming();
+    return {
+      // What is settled must not be forgotten in a crash of the server.
+      params: { ...limits.begin(who, room), relaxed: false },
+      isWatched: lifeline !== undefined,
+      onAnswer: (row) => this.#answerLimited(row, { who, nameById, room, askedAt }),
     };
   }
 
@@ -174,6 +206,14 @@ export class ClaimRound {
     const result = await limits.claim(who, room, lifeline !== undefined);
     outage.well(this);
     this.#schedule.answered();
+    await this.#answerLimited(result, { who, nameById, room, askedAt });
+  }
+
+  async #answerLimited(
+    result: ClaimLimitedRow | undefined,
+    { who, nameById, room, askedAt }: LimitedClaim,
+  ): Promise<void> {
+    const { limits } = this.#options;
     if (!result) return limits.defer(this.#waitForHeartbeat());
     const { jobs, bytes, unread } = readClaim(result.jobs, { poolId: who.poolId, nameById });
     limits.answered(result, jobs.length, room);

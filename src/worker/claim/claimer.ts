@@ -1,6 +1,8 @@
 import { isTransient } from "../../db/sqlstate.ts";
+import { deferred } from "../../util/deferred.ts";
 import { Pulse } from "../../util/pulse.ts";
 import { monotonicMs } from "../../util/timers.ts";
+import type { LentClaim } from "../settle/hand-on.ts";
 import type { Strays } from "../settle/strays.ts";
 import { ClaimRound, type ClaimRoundOptions } from "./claim-round.ts";
 import { Schedule } from "./schedule.ts";
@@ -29,6 +31,9 @@ export class Claimer {
   #turnedAt = monotonicMs();
   /** Then the end of a job matters even if there is nothing to claim: it may be the end of all. */
   #isOnce = false;
+  #isResting = false;
+  /** Ends when the claim that was lent is over. */
+  #lent: Promise<void> | undefined;
 
   constructor(options: ClaimerOptions) {
     this.#options = options;
@@ -84,18 +89,42 @@ export class Claimer {
     this.#pulse.nudge();
   }
 
+  /** A claim of limited jobs for a statement that frees their places; undefined unless there is nothing to claim before that. */
+  lend(): LentClaim | undefined {
+    const { limits } = this.#options;
+    if (!this.#isResting || this.#lent || this.#schedule.isHungry) return undefined;
+    const claim = limits.isQuick && limits.isWaiting(monotonicMs()) ? this.#round.lend() : undefined;
+    if (!claim) return undefined;
+    const over = deferred();
+    this.#lent = over.promise;
+    const onOver = (): void => {
+      this.#lent = undefined;
+      over.resolve();
+      this.#pulse.nudge();
+    };
+    return { ...claim, onOver };
+  }
+
   /** Claims until aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { room, strays, pollInterval, limits } = this.#options;
     while (!signal.aborted) {
+      await this.#lent;
       const now = monotonicMs();
       this.#turnedAt = now;
       this.#schedule.turn(now);
       const free = this.#schedule.isHungry || now >= limits.scanAt ? room() : null;
       if (now >= strays.searchAt) await this.#searchStrays();
       else if (free) await this.#round.run(free);
-      else await this.#pulse.wait(Math.min(this.#nextAt(now) - now, pollInterval()), signal);
+      else await this.#rest(Math.min(this.#nextAt(now) - now, pollInterval()), signal);
     }
+    await this.#lent;
+  }
+
+  async #rest(ms: number, signal: AbortSignal): Promise<void> {
+    this.#isResting = true;
+    await this.#pulse.wait(ms, signal);
+    this.#isResting = false;
   }
 
   /** What was due at `now` waits for room. What falls due from then on has yet to be noticed, even if its time has come meanwhile. */
@@ -152,6 +181,8 @@ export class Claimer {
     try {
       await this.#options.strays.search();
       this.#schedule.nudge();
+      // Its places are free again.
+      this.#options.limits.freed();
     } catch (error) {
       this.#options.outage.trouble(this.#round, error);
     }

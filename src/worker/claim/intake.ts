@@ -7,6 +7,8 @@ import type { CancelWatch } from "../run/cancel-watch.ts";
 import type { Dispatcher } from "../run/dispatcher.ts";
 import type { Slot } from "../run/slot.ts";
 import type { JobStart } from "../run/timed-starts.ts";
+import type { EndedJob } from "../settle/ended-job.ts";
+import type { LentClaim } from "../settle/hand-on.ts";
 import type { HandOver } from "../settle/hand-over.ts";
 import type { Outage } from "../settle/outage.ts";
 import type { PlaceWatch } from "../settle/place-watch.ts";
@@ -61,6 +63,8 @@ export class Intake {
   #claiming: Promise<void> = Promise.resolve();
   #isDeaf = false;
   #returnsBefore = 0;
+  /** Jobs whose places were handed on by the statement that freed them. */
+  readonly #handedOn = new WeakSet<Job>();
 
   constructor(options: IntakeOptions) {
     this.#options = options;
@@ -156,10 +160,28 @@ export class Intake {
   }
 
   /** A job has ended; if its task is limited, it has freed a place. */
-  placeFreed(taskId: number): void {
-    if (!this.#limits.isLimited(taskId)) return;
-    this.#options.places.freed(taskId);
+  placeFreed(job: Job): void {
+    if (!this.#limits.isLimited(job.task_id) || this.#handedOn.delete(job)) return;
+    this.#options.places.freed(job.task_id);
     this.#claimer.nudgeLimited();
+  }
+
+  /** A claim for the statement that settles these jobs, if the pool waits for their places. */
+  lend(ended: readonly EndedJob[]): LentClaim | undefined {
+    const { places, workerPool, ownsTransactions, mayHoldAhead, localQueue } = this.#options;
+    if (!this.#limits.isUsed || !this.isOpen || !ownsTransactions || !mayHoldAhead || localQueue) return undefined;
+    const isFreeing = ({ outcome }: EndedJob): boolean => this.#limits.isLimited(outcome.job.task_id);
+    if (ended[0]?.poolId !== workerPool.id || !ended.some(isFreeing)) return undefined;
+    const claim = this.#claimer.lend();
+    if (!claim) return undefined;
+    const onAnswer: LentClaim["onAnswer"] = async (row, freed) => {
+      for (const { outcome } of row ? freed.filter(isFreeing) : []) {
+        this.#handedOn.add(outcome.job);
+        places.freed(outcome.job.task_id);
+      }
+      await claim.onAnswer(row, freed);
+    };
+    return { ...claim, onAnswer };
   }
 
   /** Limits have changed, or a job asked to hold back others: what is held and not started is judged again. */

@@ -1,4 +1,3 @@
-import type { Database } from "../../db/database.ts";
 import type { RuledJob } from "../../db/statements/control.ts";
 import {
   completeJobsKept,
@@ -13,6 +12,7 @@ import type { KeepRule, KeepRules } from "../../kept-history.ts";
 import { stackFrames } from "../../stack-frames.ts";
 import type { Outcome } from "../run/outcome.ts";
 import type { EndedJob } from "./ended-job.ts";
+import type { RunSettle } from "./hand-on.ts";
 
 type Batch<Ended extends Outcome> = readonly EndedJob<Ended>[];
 type Succeeded = Extract<Outcome, { kind: "succeeded" }>;
@@ -20,21 +20,19 @@ type Unsuccessful = Exclude<Outcome, { kind: "succeeded" }>;
 
 /** The statements that settle and keep history. Each gives undefined if nothing is kept of these jobs: then the plain statement serves. */
 export class KeptWrites {
-  readonly #database: Database;
   readonly #rules: KeepRules;
 
-  constructor(database: Database, rules: KeepRules) {
-    this.#database = database;
+  constructor(rules: KeepRules) {
     this.#rules = rules;
   }
 
-  complete(ended: Batch<Succeeded>, release: Release): Promise<UnwrittenRow[]> | undefined {
+  complete(ended: Batch<Succeeded>, release: Release, run: RunSettle): Promise<UnwrittenRow[]> | undefined {
     const rules = this.#rulesFor(ended);
     if (!rules) return undefined;
     const sorted = ended.toSorted((a, b) => Number(a.jobId) - Number(b.jobId));
     const areFirst = sorted.every(({ outcome }) => outcome.job.attempts === 1);
     const hasResults = sorted.some(({ outcome }) => outcome.result !== undefined);
-    return this.#database.run(completeJobsKept, {
+    return run(completeJobsKept, {
       poolId: ended[0]!.poolId,
       jobIds: sorted.map(({ jobId }) => jobId),
       attempts: areFirst ? null : sorted.map(({ outcome }) => outcome.job.attempts),
@@ -49,12 +47,13 @@ export class KeptWrites {
     ended: Batch<Extract<Outcome, { kind: "failed" }>>,
     release: Release,
     isInDoubt: boolean,
+    run: RunSettle,
   ): Promise<UnwrittenRow[]> | undefined {
     const rules = this.#rulesFor(ended);
     if (!rules) return undefined;
     const jobs = ended.map((each) => ({ ...toEnd(each), payload: each.outcome.remaining ?? null }));
     const kept = toKeptTasks(rules, "failedDays", this.#rules.redact);
-    return this.#database.run(failJobsKept, { poolId: ended[0]!.poolId, jobs, kept, isInDoubt, ...release });
+    return run(failJobsKept, { poolId: ended[0]!.poolId, jobs, kept, isInDoubt, ...release });
   }
 
   rule<Ruled extends Unsuccessful>(
@@ -62,12 +61,13 @@ export class KeptWrites {
     toRuled: (outcome: Ruled) => RuledJob,
     release: Release,
     isInDoubt: boolean,
+    run: RunSettle,
   ): Promise<UnwrittenRow[]> | undefined {
     const rules = this.#rulesFor(ended);
     if (!rules) return undefined;
     const jobs = ended.map((each) => ({ ...toEnd(each), ...toRuled(each.outcome) }));
     const kept = toKeptTasks(rules, "failedDays", this.#rules.redact);
-    return this.#database.run(ruleJobsKept, { poolId: ended[0]!.poolId, jobs, kept, isInDoubt, ...release });
+    return run(ruleJobsKept, { poolId: ended[0]!.poolId, jobs, kept, isInDoubt, ...release });
   }
 
   #rulesFor(ended: readonly EndedJob[]): Map<number, KeepRule> | undefined {

@@ -5,6 +5,7 @@ import { completeJobs, failJobs, type Release, type UnwrittenRow } from "../../d
 import type { KeepRules } from "../../kept-history.ts";
 import type { Outcome } from "../run/outcome.ts";
 import type { EndedJob } from "./ended-job.ts";
+import type { RunSettle } from "./hand-on.ts";
 import { KeptWrites } from "./kept-writes.ts";
 
 type OutcomeOf<Kind extends Outcome["kind"]> = Extract<Outcome, { kind: Kind }>;
@@ -14,6 +15,7 @@ type Write<Ended extends Outcome> = (
   ended: readonly EndedJob<Ended>[],
   release: Release,
   isInDoubt: boolean,
+  run: RunSettle,
 ) => Promise<UnwrittenRow | undefined>;
 
 /** What is written with one statement. */
@@ -50,15 +52,15 @@ export function makeLaneSpecs(
   delays: LaneDelays,
   keepRules: KeepRules,
 ): { readonly [Name in LaneName]: LaneSpec<OutcomeIn<Name>> } {
-  const kept = new KeptWrites(database, keepRules);
+  const kept = new KeptWrites(keepRules);
   return {
     completing: {
-      write: writeCompleted(database, kept),
+      write: writeCompleted(kept),
       action: "completeJob",
       delayMs: delays.completeJobBatchDelay,
     },
     failing: {
-      write: writeFailed(database, kept),
+      write: writeFailed(kept),
       action: "failJob",
       delayMs: delays.failJobBatchDelay,
     },
@@ -70,19 +72,19 @@ export function makeLaneSpecs(
   };
 }
 
-function writeCompleted(database: Database, kept: KeptWrites): Write<OutcomeIn<"completing">> {
-  return async (ended, release) => {
+function writeCompleted(kept: KeptWrites): Write<OutcomeIn<"completing">> {
+  return async (ended, release, _isInDoubt, run) => {
     const jobIds = (): string[] => ended.map(({ outcome }) => outcome.job.id);
-    const [row] = await (kept.complete(ended, release) ??
-      database.run(completeJobs, { poolId: ended[0]!.poolId, jobIds: jobIds(), ...release }));
+    const [row] = await (kept.complete(ended, release, run) ??
+      run(completeJobs, { poolId: ended[0]!.poolId, jobIds: jobIds(), ...release }));
     return row;
   };
 }
 
-function writeFailed(database: Database, kept: KeptWrites): Write<OutcomeIn<"failing">> {
-  return async (ended, release, isInDoubt) => {
-    const [row] = await (kept.fail(ended, release, isInDoubt) ??
-      database.run(failJobs, {
+function writeFailed(kept: KeptWrites): Write<OutcomeIn<"failing">> {
+  return async (ended, release, isInDoubt, run) => {
+    const [row] = await (kept.fail(ended, release, isInDoubt, run) ??
+      run(failJobs, {
         poolId: ended[0]!.poolId,
         jobIds: ended.map(({ outcome }) => outcome.job.id),
         attempts: ended.map(({ outcome }) => outcome.job.attempts),
@@ -96,13 +98,13 @@ function writeFailed(database: Database, kept: KeptWrites): Write<OutcomeIn<"fai
 }
 
 function writeRuled(database: Database, kept: KeptWrites): Write<OutcomeIn<"ruling">> {
-  return async (ended, release, isInDoubt) => {
+  return async (ended, release, isInDoubt, run) => {
     const jobs = (): RuledJob[] => ended.map(({ outcome }) => toRuled(outcome));
     const held = ended.flatMap(({ outcome }) => toHeld(outcome));
     // First, while the jobs are locked: others must not start in between.
     if (held.length > 0) await database.run(holdLimits, { poolId: ended[0]!.poolId, held });
-    const [row] = await (kept.rule(ended, toRuled, release, isInDoubt) ??
-      database.run(ruleJobs, { poolId: ended[0]!.poolId, jobs: jobs(), ...release, isInDoubt }));
+    const [row] = await (kept.rule(ended, toRuled, release, isInDoubt, run) ??
+      run(ruleJobs, { poolId: ended[0]!.poolId, jobs: jobs(), ...release, isInDoubt }));
     return row;
   };
 }

@@ -7,6 +7,7 @@ import type { WorkerPool } from "../../worker.ts";
 import { type Outcome, outcomeAs } from "../run/outcome.ts";
 import { announceEnd, announceUnwritten, announceWritten } from "./announce.ts";
 import type { EndedJob } from "./ended-job.ts";
+import { type Lend, settlingAndClaiming } from "./hand-on.ts";
 import { type LaneDelays, type LaneName, type LaneSpec, laneByKind, makeLaneSpecs, type OutcomeIn } from "./lanes.ts";
 import type { QueueReleases } from "./queue-releases.ts";
 import { SettleLane } from "./settle-lane.ts";
@@ -19,6 +20,7 @@ export interface SettlerOptions extends LaneDelays {
   readonly writes: SureWrites;
   readonly releases: QueueReleases;
   readonly keepRules: KeepRules;
+  readonly lend: Lend;
   /** Fewer outcomes are waiting to be written than before. */
   readonly onFlushed: () => void;
   /** The outcome of a job that a slot ran is written. */
@@ -85,7 +87,7 @@ export class Settler {
   }
 
   #makeLane<Ended extends Outcome>({ write, action, delayMs }: LaneSpec<Ended>): SettleLane<Ended> {
-    const { emit, writes, releases, workerPool, onFlushed, onSettled } = this.#options;
+    const { database, emit, writes, releases, workerPool, lend, onFlushed, onSettled } = this.#options;
     return new SettleLane<Ended>({
       delayMs,
       onFlushed,
@@ -93,9 +95,13 @@ export class Settler {
       write: async (batch, isFirst) => {
         const startedAt = monotonicMs();
         const queueIds = isFirst ? releases.releasable(batch) : null;
+        // What cannot be written at first is written alone.
+        let run = settlingAndClaiming(database, batch, lend);
         const row = await writes.write(async (mayBeDone) => {
           const release = { queueIds, endedIds: queueIds ? this.endedIn(queueIds) : [] };
-          const unwritten = await write(batch, release, mayBeDone);
+          const settle = run;
+          run = database.run;
+          const unwritten = await write(batch, release, mayBeDone, settle);
           // A job that is not ours any more after a try that may have gone through was most likely settled by that.
           return mayBeDone && unwritten ? { ...unwritten, lost: null } : unwritten;
         });
