@@ -17,7 +17,7 @@ export const s14 = {
   title: "Concurrency limits, rate limits and turns",
   about:
     "Trivial jobs of one task in two processes: without a limit, under one that does not bind, under one that does, and with a limit of 2 for each " +
-    "key, also while a transaction is held open; and without a limit beside a million jobs of another task that is held up by its own. Then one key with a long backlog and a limit of 5, and how soon the job of another key starts. " +
+    "key, also while a transaction is held open; and without a limit beside a million jobs of another task that is held up by its own. Then one key with a long backlog and a limit of 5, and how soon the job of another key starts, with and without such a transaction. " +
     "pg-boss has limits per group only, which may be exceeded; BullMQ has a rate limit for the whole queue only.",
   target:
     "a limit that does not bind keeps at least 80 % of the rate; a blocked million costs another task at most a quarter; a newcomer's job starts within 1 s (p95), however long the backlog of another key",
@@ -77,15 +77,16 @@ export const s14 = {
       given: { ours: { taskOptions: { other: { rateLimit: { limit: 1, period: "1h" } } } } },
       blocked: scale(1_000_000),
     },
-    {
-      title: "newcomers beside a key with 1,000,000 jobs",
+    ...[false, true].map((isPinned) => ({
+      title: `newcomers beside a key with 1,000,000 jobs${isPinned ? ", transaction held" : ""}`,
       plan: { count: scale(1_000_000), keys: 1 },
       given: {
         ours: limited({ concurrency: { limit: 5, key: "k" } }),
         "pg-boss": { groupConcurrency: 5 },
       },
+      isPinned,
       newcomers: scale(100),
-    },
+    })),
   ],
   measure(context, { plan, given, isPinned, newcomers, blocked = 0 }) {
     const limits = given[context.system.family];
@@ -99,11 +100,11 @@ export const s14 = {
     const others = blocked > 0 ? [{ count: blocked, task: "other" }] : [];
     const tasks = ["job", ...others.map(({ task }) => task)];
     return withPlace(measured, [...others, plan], async (place) => {
-      if (newcomers) return measureNewcomers(measured, place, newcomers);
       await declareLimits(measured, place, limits, tasks);
       const holder = isPinned ? await place.connect() : undefined;
       await holder?.query("begin isolation level repeatable read; select pg_current_xact_id()");
       try {
+        if (newcomers) return await measureNewcomers(measured, place, newcomers);
         return await drain(measured, place, { jobs: plan.count, processes: 2, tasks, filler: blocked });
       } finally {
         await holder?.query("rollback");
