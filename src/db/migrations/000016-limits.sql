@@ -1267,7 +1267,7 @@ begin
               for w in 1 .. cardinality(w_id) loop
                 if w_id[w] = any (t_limits[t]::integer[]) then
                   w_free[w] := w_free[w] - cardinality(taken_rows);
-                  is_durable := is_durable or w_free[w] < w_places[w] / 2;
+                  is_durable := is_durable or w_free[w] < w_places[w] / 2.0;
                 end if;
               end loop;
               if t_path[t] <> '{}' and not found.is_unfinished and found.keys[1] is not null then

@@ -41,7 +41,7 @@ export interface LimitedClaimsOptions {
   readonly onLimited: () => void;
 }
 
-const quickMs = 10;
+const quickMs = 25;
 const contendedBackoff = { minMs: 10, maxMs: 500, factor: 1.5 };
 
 /**
