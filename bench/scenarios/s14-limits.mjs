@@ -40,7 +40,7 @@ export const s14 = {
     },
     {
       title: "a rate that does not bind",
-      plan: { count: scale(20_000) },
+      plan: { count: scale(50_000) },
       given: {
         ours: limited({ rateLimit: { limit: 1_000_000, period: "1s", burst: 100_000 } }),
         bullmq: { limiter: { max: 1_000_000, duration: 1_000 } },

@@ -60,7 +60,7 @@ export class Flow {
     // On a client that is not ours alone, the fewer statements the better.
     this.handOver = options.ownsTransactions ? new HandOver(database, settings.useNodeTime) : undefined;
 
-    this.places = new PlaceWatch(database, settings.useNodeTime);
+    this.places = new PlaceWatch(database, settings.useNodeTime, () => this.intake.hasPlentyOfPlaces);
 
     const strays = new Strays({
       database,

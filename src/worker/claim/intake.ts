@@ -1,6 +1,7 @@
 import type { Listener } from "../../db/listener.ts";
 import type { Job } from "../../job.ts";
 import { deferred } from "../../util/deferred.ts";
+import { monotonicMs } from "../../util/timers.ts";
 import type { WorkerPool } from "../../worker.ts";
 import type { PoolOptions } from "../pool-options.ts";
 import type { CancelWatch } from "../run/cancel-watch.ts";
@@ -65,6 +66,7 @@ export class Intake {
   #returnsBefore = 0;
   /** Jobs whose places were handed on by the statement that freed them. */
   readonly #handedOn = new WeakSet<Job>();
+  #hasHandedOn = false;
 
   constructor(options: IntakeOptions) {
     this.#options = options;
@@ -161,9 +163,14 @@ export class Intake {
 
   /** A job has ended; if its task is limited, it has freed a place. */
   placeFreed(job: Job): void {
-    if (!this.#limits.isLimited(job.task_id) || this.#handedOn.delete(job)) return;
+    if (!this.#limits.isLimited(job.task_id) || (this.#hasHandedOn && this.#handedOn.delete(job))) return;
     this.#options.places.freed(job.task_id);
     this.#claimer.nudgeLimited();
+  }
+
+  /** A moment ago, a claim found many places free in all limits. */
+  get hasPlentyOfPlaces(): boolean {
+    return this.#limits.arePlenty(monotonicMs());
   }
 
   /** A claim for the statement that settles these jobs, if the pool waits for their places. */
@@ -177,6 +184,7 @@ export class Intake {
     const onAnswer: LentClaim["onAnswer"] = async (row, freed) => {
       for (const { outcome } of row ? freed.filter(isFreeing) : []) {
         this.#handedOn.add(outcome.job);
+        this.#hasHandedOn = true;
         places.freed(outcome.job.task_id);
       }
       await claim.onAnswer(row, freed);

@@ -41,7 +41,10 @@ export interface LimitedClaimsOptions {
   readonly onLimited: () => void;
 }
 
+/** A settle may make a claim by the way if the last one took no longer. */
 const quickMs = 25;
+/** For how long what a claim has found is news. */
+const newsMs = 50;
 const contendedBackoff = { minMs: 10, maxMs: 500, factor: 1.5 };
 
 /**
@@ -61,6 +64,7 @@ export class LimitedClaims {
   #expectAt = Infinity;
   #contentions = 0;
   #areWide = false;
+  #answeredAt = 0;
   #tookMs = 0;
   #hasDeclared = false;
   #hasAnswered = false;
@@ -82,6 +86,11 @@ export class LimitedClaims {
   /** The last claim took so little that a statement can make another one by the way. */
   get isQuick(): boolean {
     return this.#tookMs <= quickMs;
+  }
+
+  /** A moment ago, a claim found many places free in all limits. */
+  arePlenty(now: number): boolean {
+    return this.#areWide && now - this.#answeredAt < newsMs;
   }
 
   isLimited(taskId: number): boolean {
@@ -204,6 +213,7 @@ export class LimitedClaims {
     const now = monotonicMs();
     this.#turns = row.turns;
     this.#areWide = row.are_wide;
+    this.#answeredAt = now;
     this.#tookMs = row.took_ms;
     this.#isBlocked = row.is_blocked && !this.#isHungry;
     const isContended = row.due_in_ms !== null && row.due_in_ms <= 0;

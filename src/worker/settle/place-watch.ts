@@ -8,9 +8,15 @@ export class PlaceWatch {
   /** Freed and not taken again by a job of the same task. */
   readonly #placesByTask = new Map<number, number>();
   readonly #news: LateNews;
+  #isClosing = false;
 
-  constructor(database: Database, useNodeTime: boolean) {
+  /** `arePlenty` says that a moment ago a claim of ours found many places free: then no pool waits for one. */
+  constructor(database: Database, useNodeTime: boolean, arePlenty: () => boolean) {
     this.#news = new LateNews(() => {
+      if (arePlenty() && !this.#isClosing) {
+        this.#news.plan();
+        return undefined;
+      }
       const taskIds = [...this.#placesByTask.keys()];
       this.#placesByTask.clear();
       if (taskIds.length === 0) return undefined;
@@ -35,6 +41,7 @@ export class PlaceWatch {
 
   /** Tells of what is left, at once. */
   close(): Promise<void> {
+    this.#isClosing = true;
     return this.#news.close();
   }
 }
