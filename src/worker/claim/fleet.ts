@@ -5,9 +5,9 @@ import { clearTimeout, monotonicMs, setTimeout } from "../../util/timers.ts";
  * they send anyway:
  *
  * - A process that has scanned for jobs tells the others so. That counts as their own poll, so an idle fleet polls about as often as one process.
- * - Of an added job the notification wakes everyone, but only a few claim at once: those that come first in an order that all compute alike
- *   from the notification. The others follow after 30 to 100 ms, unless one has told meanwhile that it scanned after that notification and
- *   left nothing. Notifications reach all listeners in the order of their commits, so "after" means the same to all.
+ * - Of an added job the notification wakes everyone, but only those claim at once that it takes: they come first in an order that all compute
+ *   alike from the notification. Three more follow after 5, 10 and 15 ms and the others after 30 to 100 ms, unless one has told meanwhile that it
+ *   scanned after that notification and left nothing. Notifications reach all listeners in the order of their commits, so "after" means the same to all.
  *
  * Whoever hears nothing polls by itself, and whoever knows too few others claims at every notification. So a process that died, froze, is
  * full, or cannot hear costs a job those 100 ms at most, and a claim too many is the worst that a wrong view of the fleet leads to.
@@ -61,7 +61,7 @@ interface Pending {
   readonly heardAt: number;
   readonly dueAt: number;
   readonly insert: number;
-  /** How many should have claimed. */
+  /** How many should have claimed before us; 0 if we are one of those who follow first. */
   readonly few: number;
 }
 
@@ -69,10 +69,10 @@ interface Pending {
 const presenceMs = 30_000;
 const forgetMs = 75_000;
 const greetMs = { min: 500, max: 4_000 };
-/** When others follow those who were chosen. */
-const followMs = { min: 30, max: 100 };
-/** More claim at once than one job needs, so that one of them is neither frozen nor full. */
+/** So many follow first, one after the other, so that one of them is neither frozen nor full; then all the others. */
 const spare = 3;
+const spareMs = 5;
+const followMs = { min: 30, max: 100 };
 const remembered = 1_000;
 /** How often to look for peers to forget. */
 const tidyMs = 1_000;
@@ -120,17 +120,23 @@ export class Fleet {
     const now = this.#now();
     this.#remember(insert);
     this.#isAsked = true;
-    const few = Math.ceil(count / Math.max(1, this.#options.slots())) + spare;
-    if (!this.#isOn) return true;
-    if (this.#countOthers(now) + 1 < 2 * few || this.#isAmong(few, insert)) return true;
-    const dueAt = now + followMs.min + this.#random() * (followMs.max - followMs.min);
-    this.#pending.push({ nth: this.#nth, count, heardAt: now, dueAt, insert, few });
-    if (this.#pending.length === 1) this.#setTimer();
+    const needed = Math.ceil(count / Math.max(1, this.#options.slots()));
+    const few = needed + spare;
+    if (!this.#isOn || this.#countOthers(now) + 1 < 2 * few) return true;
+    const { before, withRoom } = this.#placeFor(insert);
+    if (withRoom < 2 * few || before < needed) return true;
+    const isSpare = before < few;
+    const restMs = isSpare
+      ? (before - needed + 1) * spareMs
+      : followMs.min + this.#random() * (followMs.max - followMs.min);
+    const dueAt = now + restMs;
+    this.#pending.push({ nth: this.#nth, count, heardAt: now, dueAt, insert, few: isSpare ? 0 : few });
+    this.#setTimer();
     return false;
   }
 
-  /** True if we are one of the first few, in the order for this insert, of those who have room. */
-  #isAmong(few: number, insert: number): boolean {
+  /** How many of those who have room come before us, in the order for this insert. */
+  #placeFor(insert: number): { before: number; withRoom: number } {
     const own = rank(insert, hashOf(this.#options.id()));
     let before = 0;
     let withRoom = 1;
@@ -139,7 +145,7 @@ export class Fleet {
       withRoom++;
       if (rank(insert, hash) < own) before++;
     }
-    return withRoom < 2 * few || before < few;
+    return { before, withRoom };
   }
 
   /** True if another's scan stands for our own. */
