@@ -1,4 +1,5 @@
 -- The alerts of monitoring/alerts.yml as plain SQL: one row for each that fires. Workers must run with metrics; schema: graphile_worker.
+-- Not here: HathiClaimsFail and HathiEventLoopBlocked, which only the process itself knows.
 select 'HathiJobsWaitTooLong' as alert, task.identifier as subject,
   extract(epoch from now() - oldest.run_at)::float8 as value
 from graphile_worker._private_tasks as task

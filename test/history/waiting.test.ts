@@ -112,6 +112,75 @@ test("what cannot be known is said in one sentence", async () => {
   expect(await db.jobs()).toEqual([]);
 });
 
+test("a wait follows its job, whatever others do to it", async () => {
+  const db = await freshDatabase();
+  const utils = await utilsOn(db);
+  const held = heldTask();
+  await startWorker(
+    db,
+    {
+      echo,
+      held: (payload, helpers) => held.task(payload, helpers).then(() => payload),
+      fails: () => Promise.reject(new Error("no")),
+    },
+    { taskOptions: { echo: kept, held: kept, fails: kept }, concurrency: 5 },
+  );
+  const later = { runAt: new Date(Date.now() + 3_600_000) };
+  const waiting = async (jobKey: string): Promise<{ wait: Promise<unknown> }> => {
+    const wait = utils.addJobAndWait("echo", "first", { ...later, jobKey });
+    wait.catch(() => undefined);
+    await until(async () => (await db.query("select from graphile_worker.jobs where key = $1", [jobKey])).length === 1);
+    return { wait };
+  };
+  const running = async (payload: string, jobKey: string): Promise<{ wait: Promise<unknown>; id: string }> => {
+    const before = held.started.length;
+    const wait = utils.addJobAndWait("held", payload, { jobKey });
+    wait.catch(() => undefined);
+    await held.begun(before + 1);
+    return { wait, id: held.started[before]!.id };
+  };
+
+  // Replaced or left alone by a later add with its key: it is the same job.
+  const replaced = await waiting("a");
+  await utils.addJob("echo", "second", { jobKey: "a" });
+  expect(await replaced.wait).toBe("second");
+  const first = await waiting("b");
+  const same = utils.addJobAndWait("echo", "second", { jobKey: "b", jobKeyMode: "unsafe_dedupe" });
+  await db.query("update graphile_worker._private_jobs set run_at = now() where key = 'b'");
+  expect(await Promise.all([first.wait, same])).toEqual(["first", "first"]);
+
+  // Replaced, removed or cancelled while it runs: it is another job, and this one goes on to its end.
+  const old = await running("old", "c");
+  const young = await running("young", "c");
+  const removed = await running("removed", "d");
+  await db.query("select graphile_worker.remove_job('d')");
+  const cancelled = await running("cancelled", "e");
+  await utils.cancelJobs([cancelled.id]);
+  held.releaseAll();
+  const ends = [old, young, removed, cancelled].map(({ wait }) => wait);
+  expect(await Promise.all(ends)).toEqual(["old", "young", "removed", "cancelled"]);
+
+  // Left out for one that has ended already.
+  const throttle = { key: "t", period: "1h" };
+  expect(await utils.addJobAndWait("echo", "first", { throttle })).toBe("first");
+  expect(await utils.addJobAndWait("echo", "second", { throttle })).toBe("first");
+
+  // Failed for good, by itself or by hand; and another job with the key of one that has.
+  await expect(utils.addJobAndWait("fails", {}, { jobKey: "f", maxAttempts: 1 })).rejects.toThrow("no");
+  expect(await utils.addJobAndWait("echo", "again", { jobKey: "f" })).toBe("again");
+  const { id: failed } = await utils.addJob("echo", {}, later);
+  const failure = utils.waitForJob(failed);
+  failure.catch(() => undefined);
+  await utils.permanentlyFailJobs([failed], "enough");
+  await expect(failure).rejects.toMatchObject({ outcome: "permanentlyFailed", reason: "enough" });
+
+  // Its entry has expired.
+  const { id: expired } = await utils.addJob("echo", 9);
+  expect(await utils.waitForJob(expired)).toBe(9);
+  await db.query("delete from graphile_worker._hathi_history_attempts where job_id = $1", [expired]);
+  await expect(utils.waitForJob(expired)).rejects.toThrow(JobUnknownError);
+});
+
 test("whoever has waited for long enough, or changes its mind, leaves; the job goes on", async () => {
   const db = await freshDatabase();
   const utils = await utilsOn(db);

@@ -178,11 +178,16 @@ test("the handler answers below any path, for both kinds of servers", async () =
   for (const response of await ask("/metrics", "HEAD")) expect(await response.text()).toBe("");
 });
 
-test("a server for metrics listens to this machine alone, and says if its port is taken", async () => {
+test("a server for metrics listens to this machine alone or where it is told, and says if its port is taken", async () => {
   const first = await serveMetrics(makeMetrics(), { port: 0 });
   onTestFinished(() => first.close());
   expect(first.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   expect((await fetch(`${first.url}/livez`)).status).toBe(200);
+  // Not every system has a second address for itself.
+  const host = process.platform === "linux" ? "127.0.0.2" : "127.0.0.1";
+  const elsewhere = await serveMetrics(makeMetrics(), { port: 0, host });
+  onTestFinished(() => elsewhere.close());
+  expect(new URL(elsewhere.url).hostname).toBe(host);
   const port = Number(new URL(first.url).port);
   await expect(serveMetrics(makeMetrics(), { port })).rejects.toThrow(/Metrics cannot be served: .*EADDRINUSE/);
 });

@@ -79,6 +79,24 @@ test("the alerts in SQL fire for what they are about, and for nothing else", asy
   ]);
 });
 
+test("every alert is there in SQL, too, except those about a process that the database does not know", async () => {
+  const db = await freshDatabase();
+  const blocker = await db.pool.connect();
+  try {
+    await blocker.query("begin isolation level repeatable read; select txid_current()");
+    // With limits that anything is above.
+    const eager = read("alerts.sql").replaceAll(/> (?:900|500000)/g, "> -1");
+    const fired = (await db.query<{ alert: string }>(eager)).map(({ alert }) => alert);
+    expect(fired).toEqual(expect.arrayContaining(["HathiVacuumHeldBack", "HathiDeadRows"]));
+    const written = [...read("alerts.sql").matchAll(/'(Hathi\w+)'/g)].map(([, name]) => name!);
+    const known = [...written, "HathiClaimsFail", "HathiEventLoopBlocked"];
+    expect(known.sort()).toEqual(alerts.map(({ alert }) => alert).sort());
+  } finally {
+    await blocker.query("rollback");
+    blocker.release();
+  }
+});
+
 describe.skipIf(!hasProgram("prometheus"))("with Prometheus", () => {
   const promtool = (args: readonly string[], input = ""): string => {
     const { status, stdout, stderr } = spawnSync("promtool", args, { input, encoding: "utf8" });

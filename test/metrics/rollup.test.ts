@@ -72,7 +72,7 @@ test("forty processes ask once a second together, and one of them collects", asy
   expect(await db.query("select reader from graphile_worker._hathi_rollup_readers")).toEqual([{ reader: "a" }]);
 });
 
-test("workers that run together share what one of them has collected, and a scrape asks the database nothing", async () => {
+test("workers that run together share what one of them has collected", async () => {
   const db = await freshDatabase();
   await db.query("select graphile_worker.add_job('elsewhere')");
   const startedAt = monotonicMs();

@@ -1,5 +1,7 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { makeWorkerUtils } from "../../src/index.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
+import { rememberingLogger } from "../support/log.ts";
 import { hasPgBouncer, noPgBouncer, startPgBouncer } from "../support/pgbouncer.ts";
 import { startProxy } from "../support/proxy.ts";
 import { until } from "../support/wait.ts";
@@ -252,8 +254,16 @@ test("when the database was unreachable for all workers, none is taken for dead"
 
 test("a job that kills its worker time after time is failed for good, and takes no innocent job with it", async () => {
   const database = await freshDatabase();
-  const ahead = { preset: { worker: { localQueue: { size: 20 } } }, history: "outcomes" } as const;
+  const ahead = {
+    preset: { worker: { localQueue: { size: 20 } } },
+    history: "outcomes",
+    taskOptions: { die: { keepResult: true } },
+  } as const;
   const killer = await addJob(database, "die");
+  const utils = await makeWorkerUtils({ connectionString: database.url, logger: rememberingLogger().logger });
+  onTestFinished(() => utils.release());
+  const wait = utils.waitForJob(killer);
+  wait.catch(() => undefined);
   const innocent = await Promise.all(Array.from({ length: 5 }, () => addJob(database, "work")));
   for (let death = 1; death <= 3; death++) {
     const victim = await startRecovering(database, ahead);
@@ -271,6 +281,10 @@ test("a job that kills its worker time after time is failed for good, and takes 
   });
   expect(survivor.started()).not.toContain(killer);
   expect(await database.query("select from graphile_worker._hathi_job_crashes where crashes > 2")).toEqual([]);
+  await expect(wait).rejects.toMatchObject({
+    outcome: "permanentlyFailed",
+    reason: expect.stringMatching(/^WorkerCrashed/),
+  });
   // Its one attempt is in its history, and in a group of its own.
   expect(
     await database.query("select job_id, attempt, outcome, error from graphile_worker._hathi_history_attempts"),
