@@ -41,6 +41,8 @@ export interface KeepRules {
   readonly of: (task: string) => KeepRule | undefined;
   /** Which parts of payloads are not kept. */
   readonly redact: readonly string[];
+  /** Resolves when there are partitions to write to, or after a moment without; undefined once that is so. */
+  readonly opening: () => Promise<void> | undefined;
 }
 
 const levels: readonly HistoryLevel[] = ["off", "outcomes", "full"];

@@ -4,13 +4,19 @@ import { tendHistory } from "../db/statements/history.ts";
 import { errorTitle } from "../error-text.ts";
 import { codeOf } from "../errors.ts";
 import type { Logger } from "../logger.ts";
+import { deferred } from "../util/deferred.ts";
 import type { Service } from "../util/service.ts";
-import { clearInterval, setInterval } from "../util/timers.ts";
+import { sleep } from "../util/sleep.ts";
+import { clearInterval, clearTimeout, setInterval, setTimeout } from "../util/timers.ts";
 
 /** Partitions are made for three days, so a worker that is up in one of them is enough. */
 const intervalMs = 60 * 60_000;
-/** Each step makes the missing partitions or drops one. */
+/** Each step makes missing partitions or drops one. */
 const maxSteps = 100;
+/** Outcomes wait for the partitions of today, but not for longer than this. */
+const maxOpeningMs = 5_000;
+/** How soon to look again while another worker makes them. */
+const busyRestMs = 20;
 
 export interface HistoryTenderOptions {
   readonly database: Pick<Database, "run">;
@@ -22,17 +28,32 @@ export interface HistoryTenderOptions {
 /** Makes the partitions of history ahead and drops those that have expired. Of several workers at once, one does it. */
 export class HistoryTender implements Service {
   readonly #options: HistoryTenderOptions;
+  readonly #stop = new AbortController();
+  readonly #opened = deferred();
+  #isOpen = false;
   #timer: NodeJS.Timeout | undefined;
   #busy: Promise<void> = Promise.resolve();
-  #isStopped = false;
   #hasWarned = false;
 
   constructor(options: HistoryTenderOptions) {
     this.#options = options;
   }
 
+  /**
+   * Resolves when today has its partitions, or after a moment without; undefined once that is so. A day whose first rows have gone to the default partition
+   * gets none of its own any more.
+   */
+  opening(): Promise<void> | undefined {
+    return this.#isOpen ? undefined : this.#opened.promise;
+  }
+
   start(): void {
-    this.#busy = this.#tend();
+    const limit = setTimeout(() => this.#open(), maxOpeningMs);
+    limit.unref();
+    this.#busy = this.#tend().finally(() => {
+      clearTimeout(limit);
+      this.#open();
+    });
     this.#timer = setInterval(() => {
       this.#busy = this.#tend();
     }, intervalMs);
@@ -40,9 +61,14 @@ export class HistoryTender implements Service {
   }
 
   async stop(): Promise<void> {
-    this.#isStopped = true;
+    this.#stop.abort();
     clearInterval(this.#timer);
     await this.#busy;
+  }
+
+  #open(): void {
+    this.#isOpen = true;
+    this.#opened.resolve();
   }
 
   async #tend(): Promise<void> {
@@ -50,9 +76,15 @@ export class HistoryTender implements Service {
     try {
       const kept = days();
       if (kept.length === 0) return;
-      for (let step = 0; step < maxSteps && !this.#isStopped; step++) {
+      for (let step = 0; step < maxSteps && !this.#stop.signal.aborted; step++) {
         const [row] = await database.run(tendHistory, { days: kept });
-        if (!row?.may_be_more) return;
+        const mayBeMore = row!.may_be_more;
+        if (mayBeMore === null && !this.#isOpen) {
+          await sleep(busyRestMs, this.#stop.signal);
+          continue;
+        }
+        this.#open();
+        if (!mayBeMore) return;
       }
     } catch (error) {
       // Settles go on: what has no partition goes to the default one.

@@ -106,7 +106,8 @@ const patienceWithHooksMs = 10 * 60_000;
 
 /** Takes jobs and queues from dead workers: all of it, or nothing, and never two sweeps of a schema at once. */
 export async function sweep(database: Database, options: SweepOptions): Promise<SweepResult> {
-  const { hooks, sweeperId, dryRun } = options;
+  const { hooks, sweeperId, dryRun, keepRules } = options;
+  await keepRules.opening();
   const interrupted: Job[] = [];
   const work = async (tx: Database): Promise<SweepResult> => {
     await tx.run(limitSweep, { idleMs: hooks.jobRecovery ? patienceWithHooksMs : patienceMs });

@@ -10,11 +10,13 @@ export function makeKeepRules(
   said: Said,
   tasks: TaskList,
   taskOptions: (name: string, task: Task) => TaskRunSettings | undefined,
+  opening: KeepRules["opening"] = () => undefined,
 ): KeepRules {
   const byOptions = new WeakMap<TaskRunSettings, KeepRule | { readonly nothing: true }>();
   const plain = makeRule(said, {});
   return {
     redact: said.redact,
+    opening,
     of(name) {
       const task = tasks[name] as Task | undefined;
       const options = task ? taskOptions(name, task) : said.taskOptions?.[name];

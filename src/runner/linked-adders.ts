@@ -38,7 +38,9 @@ export function linkAdders({ adders, addersIn, keepRules, recorder }: LinkedAdde
       if (days === undefined) return plain;
       return telling(plain, async (added) => {
         const links = linksOf(run, added, days);
-        if (links.length > 0) await inside.run(linkJobs, { links });
+        if (links.length === 0) return;
+        await keepRules.opening();
+        await inside.run(linkJobs, { links });
       });
     },
   };

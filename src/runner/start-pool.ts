@@ -66,7 +66,9 @@ export function startPool(options: StartPoolOptions): Pool {
   };
   const outages = new OutageLog(logger);
   const taskOptions = makeTaskOptions(settings.taskOptions);
-  const keepRules = makeKeepRules(settings, tasks, taskOptions);
+  // On a client that is not ours alone, the partitions are left to others.
+  const historyTender = pgPool && new HistoryTender({ database, logger, days: () => daysKept(keepRules, tasks) });
+  const keepRules = makeKeepRules(settings, tasks, taskOptions, () => historyTender?.opening());
   const recovery = makeRecovery({
     ...options,
     isForwarder: options.isForwarder ?? false,
@@ -142,13 +144,10 @@ export function startPool(options: StartPoolOptions): Pool {
   });
   if (!options.noHandleSignals) stopOnSignals(pool, emit, logger);
   pool.start();
-  void pool.promise.catch(() => undefined).then(() => progress.close());
-  // On a client that is not ours alone, the partitions are left to others.
-  if (pgPool) {
-    const tender = new HistoryTender({ database, logger, days: () => daysKept(keepRules, tasks) });
-    tender.start();
-    void pool.promise.catch(() => undefined).then(() => Promise.all([tender.stop(), limitTender?.stop()]));
-  }
+  historyTender?.start();
+  void pool.promise
+    .catch(() => undefined)
+    .then(() => Promise.all([progress.close(), historyTender?.stop(), limitTender?.stop()]));
   return pool;
 }
 

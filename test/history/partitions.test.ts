@@ -161,3 +161,37 @@ test("workers make the partitions for what their tasks keep, ahead of time, and 
   expect(row).toMatchObject({ part: expect.stringMatching(/_\d{8}$/), left: 3 });
   expect(lines.filter(({ level }) => level === "warning" || level === "error")).toEqual([]);
 });
+
+test("outcomes wait a moment for the partitions of today, which another worker makes", async () => {
+  const db = await freshDatabase();
+  await db.query(
+    "select graphile_worker.add_job(task, max_attempts => 1) from unnest('{good,bad}'::text[]) as task, generate_series(1, 40)",
+  );
+  const keptIn = (table: string): Promise<unknown[]> =>
+    db.query(`
+      select sum(${table === "batches" ? "cardinality(job_ids)" : "1"})::int as jobs, tableoid::regclass::text ~ '_\\d{8}$' as is_placed
+      from graphile_worker._hathi_history_${table} group by 2`);
+  let runs = 0;
+  const tasks = {
+    good: () => void runs++,
+    bad: () => {
+      runs++;
+      throw new Error("no");
+    },
+  };
+  const other = await db.pool.connect();
+  try {
+    await other.query(
+      "begin; select pg_advisory_xact_lock(19, 'graphile_worker._hathi_history_batches'::regclass::oid::integer)",
+    );
+    const { completed } = await startWorker(db, tasks, { history: "outcomes", concurrency: 10 });
+    await until(() => runs === 80, { what: "all jobs have run" });
+    expect([await keptIn("batches"), await keptIn("attempts")]).toEqual([[], []]);
+    await other.query("rollback");
+    await completed(80);
+  } finally {
+    other.release();
+  }
+  expect(await keptIn("batches")).toEqual([{ jobs: 40, is_placed: true }]);
+  expect(await keptIn("attempts")).toEqual([{ jobs: 40, is_placed: true }]);
+});

@@ -234,7 +234,7 @@ class World {
       witnessedMs: () => null,
       dryRun: false,
       hooks: skips ? { jobRecovery } : {},
-      keepRules: { of: () => undefined, redact: [] },
+      keepRules: { of: () => undefined, redact: [], opening: () => undefined },
     });
     if (workerIds.length > 0)
       this.log.push(`sweep of ${workerIds.join()}: ${jobs.map(({ id, outcome }) => `${outcome} ${id}`).join()}`);

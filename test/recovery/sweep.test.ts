@@ -50,7 +50,7 @@ function sweepIn(db: TestDatabase, { settings, ...options }: Partial<SweepOption
     witnessedMs: () => null,
     dryRun: false,
     hooks: {},
-    keepRules: { of: () => undefined, redact: [] },
+    keepRules: { of: () => undefined, redact: [], opening: () => undefined },
     ...options,
   });
 }
@@ -462,6 +462,7 @@ test("what no worker can adopt is freed for everybody, in its place", async () =
 /** Failures with payloads, for as many days as this says of their task. */
 const keepingFor = (days: (task: string) => number | undefined): KeepRules => ({
   redact: ["secret"],
+  opening: () => undefined,
   of(task) {
     const failedDays = days(task);
     if (failedDays === undefined) return undefined;

@@ -692,9 +692,9 @@ as $hathi$
   select expires_on from graphile_worker._hathi_job_links_rest where stem = '_hathi_job_links'
 $hathi$;
 
--- One step: makes a partition for what is kept this many days (today and on the next two days), or drops one that has expired. True if
--- there may be more to do. One step at a time, so that no lock is held for longer than that takes. Only one session does this at once, and
--- what others hold is left for later.
+-- One step: makes the partitions of today that are missing, or else one of the next two days, or else drops one that has expired. `days` says for how
+-- many days anything is kept. True if there may be more to do, null if another session is doing it. Little is done at a time, so that no lock is held for
+-- long, and what others hold is left for later.
 create or replace function graphile_worker._hathi_tend_history_on(days integer[], today date)
 returns boolean language plpgsql volatile
   set search_path = pg_catalog, pg_temp
@@ -705,40 +705,48 @@ declare
   attempts constant oid := (select typrelid from pg_type where oid = pg_typeof(null::graphile_worker._hathi_history_attempts));
   links constant oid := (select typrelid from pg_type where oid = pg_typeof(null::graphile_worker._hathi_job_links));
   home constant text := (select relnamespace::regnamespace::text from pg_class where oid = batches);
-  stem text;
-  part text;
+  missing record;
+  has_made boolean := false;
   expired oid;
-  parent oid;
-  day date;
 begin
   if not pg_try_advisory_xact_lock(19, batches::integer) then
-    return false;
+    return null;
   end if;
-  foreach parent in array array[batches, attempts, links] loop
-    stem := (select relname from pg_class where oid = parent);
-    for day in
-      select distinct today + 1 + kept + ahead from unnest(days) as kept, generate_series(0, 2) as ahead where kept between 0 and 36500
-      except
-      select graphile_worker._hathi_unplaced_days(stem)
-    loop
-      part := stem || '_' || to_char(day, 'YYYYMMDD');
-      continue when exists (
-        select from pg_class where relname = part and relnamespace = (select relnamespace from pg_class where oid = parent)
+  for missing in
+    select wanted.parent, wanted.stem || '_' || to_char(wanted.day, 'YYYYMMDD') as part, wanted.day, wanted.ahead
+    from (
+      select class.oid as parent, class.relname as stem, class.relnamespace as home, today + 1 + kept.days + ahead as day, min(ahead) as ahead
+      from pg_class as class, unnest(days) as kept (days), generate_series(0, 2) as ahead
+      where class.oid in (batches, attempts, links) and kept.days between 0 and 36500
+      group by 1, 2, 3, 4
+    ) as wanted
+    where wanted.day not in (select graphile_worker._hathi_unplaced_days(wanted.stem))
+      and not exists (
+        select from pg_class as made
+        where made.relname = wanted.stem || '_' || to_char(wanted.day, 'YYYYMMDD') and made.relnamespace = wanted.home
+      )
+    order by wanted.ahead, wanted.parent, wanted.day
+  loop
+    exit when has_made and missing.ahead > 0;
+    begin
+      execute format('create table %s.%I (like %s including all)', home, missing.part, missing.parent::regclass);
+      execute format('alter table %s.%I enable row level security', home, missing.part);
+      execute format(
+        'alter table %s attach partition %s.%I for values from (%L) to (%L)',
+        missing.parent::regclass, home, missing.part, missing.day, missing.day + 1
       );
-      begin
-        execute format('create table %s.%I (like %s including all)', home, part, parent::regclass);
-        execute format('alter table %s.%I enable row level security', home, part);
-        execute format(
-          'alter table %1$s attach partition %2$s.%3$I for values from (%4$L) to (%5$L)', parent::regclass, home, part, day, day + 1
-        );
-        return true;
-      exception when lock_not_available or deadlock_detected or check_violation then
-        -- Another session reads for long, or a row of that day has just gone to the default partition.
-        null;
-      end;
-    end loop;
-    execute format('delete from %s.%I where expires_on <= %L', home, stem || '_rest', today);
+      has_made := true;
+    exception when lock_not_available or deadlock_detected or check_violation then
+      -- Another session reads for long, or a row of that day has just gone to the default partition.
+      null;
+    end;
   end loop;
+  if has_made then
+    return true;
+  end if;
+  delete from graphile_worker._hathi_history_batches_rest where expires_on <= today;
+  delete from graphile_worker._hathi_history_attempts_rest where expires_on <= today;
+  delete from graphile_worker._hathi_job_links_rest where expires_on <= today;
   delete from graphile_worker._hathi_error_groups
   where ctid = any (array(
     select ctid from graphile_worker._hathi_error_groups where expires_on <= today for update skip locked

@@ -178,8 +178,8 @@ export const keepCrashed = statement<{ crashed: readonly CrashedAttempt[]; kept:
     )`,
 });
 
-/** Makes and drops partitions; true if there may be more to do. */
-export const tendHistory = statement<{ days: readonly number[] }, { readonly may_be_more: boolean }>({
+/** Makes and drops partitions; true if there may be more to do, null if another session is at it. Otherwise those of today are there. */
+export const tendHistory = statement<{ days: readonly number[] }, { readonly may_be_more: boolean | null }>({
   name: "tend_history",
   patienceMs: 60_000,
   values: ({ days }) => [days],

@@ -63,10 +63,13 @@ export class Completions {
   /** Completes the job of this run in the transaction; throws `JobLostError` if the run is not the current one. */
   async complete(run: JobRun, inside: Inside, result: string | null): Promise<void> {
     const { job, options } = run;
+    const { keepRules } = this.#options;
+    const rule = keepRules.of(job.task_identifier);
+    const opening = rule && keepRules.opening();
+    if (opening) await opening;
     if (run.isOver || run.isAbandoned || !this.#options.isCurrent(run)) throw lostError(run);
     run.completion ??= { transaction: undefined, isCommitted: false, underWay: Promise.resolve() };
     const { completion } = run;
-    const rule = this.#options.keepRules.of(job.task_identifier);
     const written = inside.run(completeJobIn, {
       ...attemptOf(run),
       earlier: completion.transaction ?? null,
@@ -76,7 +79,7 @@ export class Completions {
       keptAs: rule?.keptAs ?? null,
       keptDays: rule?.completedDays ?? 0,
       resultDays: rule?.resultDays ?? 0,
-      redact: this.#options.keepRules.redact,
+      redact: keepRules.redact,
     });
     completion.underWay = Promise.allSettled([completion.underWay, written]);
     try {

@@ -1,3 +1,4 @@
+import type { Statement } from "../../db/statement.ts";
 import type { RuledJob } from "../../db/statements/control.ts";
 import {
   completeJobsKept,
@@ -32,7 +33,7 @@ export class KeptWrites {
     const sorted = ended.toSorted((a, b) => Number(a.jobId) - Number(b.jobId));
     const areFirst = sorted.every(({ outcome }) => outcome.job.attempts === 1);
     const hasResults = sorted.some(({ outcome }) => outcome.result !== undefined);
-    return run(completeJobsKept, {
+    return this.#write(run, completeJobsKept, {
       poolId: ended[0]!.poolId,
       jobIds: sorted.map(({ jobId }) => jobId),
       attempts: areFirst ? null : sorted.map(({ outcome }) => outcome.job.attempts),
@@ -53,7 +54,7 @@ export class KeptWrites {
     if (!rules) return undefined;
     const jobs = ended.map((each) => ({ ...toEnd(each), payload: each.outcome.remaining ?? null }));
     const kept = toKeptTasks(rules, "failedDays", this.#rules.redact);
-    return run(failJobsKept, { poolId: ended[0]!.poolId, jobs, kept, isInDoubt, ...release });
+    return this.#write(run, failJobsKept, { poolId: ended[0]!.poolId, jobs, kept, isInDoubt, ...release });
   }
 
   rule<Ruled extends Unsuccessful>(
@@ -67,7 +68,16 @@ export class KeptWrites {
     if (!rules) return undefined;
     const jobs = ended.map((each) => ({ ...toEnd(each), ...toRuled(each.outcome) }));
     const kept = toKeptTasks(rules, "failedDays", this.#rules.redact);
-    return run(ruleJobsKept, { poolId: ended[0]!.poolId, jobs, kept, isInDoubt, ...release });
+    return this.#write(run, ruleJobsKept, { poolId: ended[0]!.poolId, jobs, kept, isInDoubt, ...release });
+  }
+
+  async #write<Params>(
+    run: RunSettle,
+    kept: Statement<Params, UnwrittenRow>,
+    params: Params,
+  ): Promise<UnwrittenRow[]> {
+    await this.#rules.opening();
+    return run(kept, params);
   }
 
   #rulesFor(ended: readonly EndedJob[]): Map<number, KeepRule> | undefined {
