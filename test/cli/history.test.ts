@@ -122,14 +122,16 @@ test("doctor names history that should be gone, and cleanup drops it", async () 
   const hathi = (...args: string[]): ReturnType<typeof runProgram> =>
     runProgram(args, { cwd, env: { DATABASE_URL: db.url } });
   const partitions = async (): Promise<number> => {
-    const rows = await db.query("select from pg_class where relname ~ '^_hathi_history.*_[0-9]{8}$' and relkind = 'r'");
+    const rows = await db.query(
+      "select from pg_class where relname ~ '^_hathi_(history|job_links).*_[0-9]{8}$' and relkind = 'r'",
+    );
     return rows.length;
   };
-  await db.query("select graphile_worker._hathi_tend_history_on('{1}', '2020-01-01') from generate_series(1, 6)");
-  expect(await partitions()).toBe(6);
+  await db.query("select graphile_worker._hathi_tend_history_on('{1}', '2020-01-01') from generate_series(1, 7)");
+  expect(await partitions()).toBe(9);
   await db.query("insert into graphile_worker._hathi_job_progress values (77, 1, null, null, 1, now())");
   expect((await hathi("doctor")).stdout).toMatch(
-    /6 partitions of history have expired and are still there: a worker with the option 'history' drops them, or 'hathi cleanup drop-expired-history'\./,
+    /9 partitions of history have expired and are still there: a worker with the option 'history' drops them, or 'hathi cleanup drop-expired-history'\./,
   );
   expect(await hathi("cleanup", "drop-expired-history")).toMatchObject({ code: 0, stdout: "Cleaned up.\n" });
   expect(await partitions()).toBe(0);
