@@ -71,11 +71,7 @@ export class KeptWrites {
     return this.#write(run, ruleJobsKept, { poolId: ended[0]!.poolId, jobs, kept, isInDoubt, ...release });
   }
 
-  async #write<Params>(
-    run: RunSettle,
-    kept: Statement<Params, UnwrittenRow>,
-    params: Params,
-  ): Promise<UnwrittenRow[]> {
+  async #write<Params>(run: RunSettle, kept: Statement<Params, UnwrittenRow>, params: Params): Promise<UnwrittenRow[]> {
     await this.#rules.opening();
     return run(kept, params);
   }
