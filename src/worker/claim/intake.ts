@@ -81,7 +81,8 @@ export class Intake {
       onReturn: (jobs) => options.writeBack.returnUnstarted({ jobs, queueIds: [] }),
     });
     this.#overlaps = new Overlaps(() => [
-      ...options.slots.map((slot) => slot.getActiveJob()).filter((job) => job !== null),
+      // What its own transaction has completed is over as far as its queue is concerned: the transaction has released it.
+      ...options.slots.flatMap(({ run }) => (run && !run.completion ? [run.job] : [])),
       ...options.dispatcher.unstarted(),
       ...this.#reader.jobs(),
     ]);

@@ -110,6 +110,51 @@ describe.each([
   });
 });
 
+test("a forced unlock does not let the queue of an overrunning job go on in its process", async () => {
+  const db = await freshDatabase();
+  const utils = await utilsOf(db);
+  const stuck = stubbornTask();
+  const ran: string[] = [];
+  const worker = await startWorker(
+    db,
+    { stuck: stuck.task, t: (_payload, helpers) => void ran.push(helpers.job.id) },
+    {
+      concurrency: 2,
+      pollInterval: 50,
+      taskOptions: { stuck: { timeout: 30, abortGrace: 1, backoff: { type: "fixed", delay: "1h" } } },
+    },
+  );
+  await utils.addJob("stuck", {}, { queueName: "q" });
+  await worker.nth("job:overrun");
+  await worker.completed(1);
+  const { id } = await utils.addJob("t", {}, { queueName: "q" });
+  await utils.forceUnlockWorkers([worker.pool().id]);
+  const isReturned = async (): Promise<boolean> =>
+    (await queueLock(db)) === worker.pool().id && (await db.job(id))?.locked_at === null;
+  await until(async () => ran.length > 0 || (await isReturned()), { what: "it was claimed and returned" });
+  expect(ran).toEqual([]);
+  stuck.release(0);
+  await until(async () => ran.includes(id) && (await queueLock(db)) === null);
+});
+
+test.each(["stop", "kill"] as const)(
+  "a queue that is kept for a run whose lock was removed is free when its worker has ended (%s)",
+  async (end) => {
+    const db = await freshDatabase();
+    const utils = await utilsOf(db);
+    const stuck = stubbornTask();
+    const options = { concurrency: 2, pollInterval: 50, shutdownGracePeriod: 50 };
+    const worker = await startWorker(db, { t: stuck.task }, options);
+    const { id } = await utils.addJob("t", {}, { queueName: "q" });
+    await stuck.begun(1);
+    await utils.forceUnlockWorkers([worker.pool().id]);
+    await until(() => isResting(db, id));
+    await worker.runner[end]();
+    expect(await queueLock(db)).toBeNull();
+    expect(await db.job(id)).toMatchObject({ attempts: 1, locked_at: null });
+  },
+);
+
 test("what a pool lost because it was taken for dead does not start beside runs that go on, nor does the rest of their queue", async () => {
   const db = await freshDatabase();
   const utils = await utilsOf(db);
