@@ -122,7 +122,6 @@ export class Flow {
     });
     this.completions = new Completions({
       ...options,
-      isCurrent: (run) => this.dispatcher.isCurrent(run),
       persist: (ask) => this.writeBack.ask(ask),
     });
     this.dispatcher = this.#makeDispatcher(options);

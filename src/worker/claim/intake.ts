@@ -379,9 +379,11 @@ export class Intake {
 
   /** Returns jobs that would run beside an earlier run. Their queues stay locked until it has ended, so nothing claims them in vain. */
   #withoutOverlaps(claimed: readonly Job[]): readonly Job[] {
-    const { writeBack } = this.#options;
+    const { writeBack, dispatcher, slots } = this.#options;
     const overlap = this.#overlaps.find(claimed);
     if (!overlap) return claimed;
+    const ids = new Set(overlap.again.jobs.map(({ id }) => id));
+    for (const { run } of slots) if (run && ids.has(run.job.id)) dispatcher.lose(run.job);
     writeBack.returnUnstarted(overlap.again, overlapRestMs);
     writeBack.returnUnstarted({ jobs: overlap.behind, queueIds: [] });
     return overlap.clear;

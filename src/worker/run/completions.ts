@@ -38,8 +38,6 @@ export type Inside = Pick<Database, "run">;
 export interface CompletionsOptions {
   readonly database: Database;
   readonly keepRules: KeepRules;
-  /** False if the pool has claimed the job again, so that this run is of an earlier claim. */
-  readonly isCurrent: (run: JobRun) => boolean;
   /** Asks until there is an answer, or until it must give up. */
   readonly persist: <T>(ask: () => Promise<T>) => Promise<T>;
 }
@@ -60,14 +58,14 @@ export class Completions {
     );
   }
 
-  /** Completes the job of this run in the transaction; throws `JobLostError` if the run is not the current one. */
+  /** Completes the job of this run in the transaction; throws `JobLostError` if the job is no longer the run's. */
   async complete(run: JobRun, inside: Inside, result: string | null): Promise<void> {
     const { job, options } = run;
     const { keepRules } = this.#options;
     const rule = keepRules.of(job.task_identifier);
     const opening = rule && keepRules.opening();
     if (opening) await opening;
-    if (run.isOver || run.isAbandoned || !this.#options.isCurrent(run)) throw lostError(run);
+    if (run.isOver || run.isAbandoned || run.isLost) throw lostError(run);
     run.completion ??= { transaction: undefined, isCommitted: false, underWay: Promise.resolve() };
     const { completion } = run;
     const written = inside.run(completeJobIn, {

@@ -149,20 +149,15 @@ export class Dispatcher {
     this.#cancels.cancel(jobId, error);
   }
 
-  /** Tells a job to stop that is no longer ours. What it reports will find its row given away. */
+  /** Tells a job to stop that is no longer ours. What it reports is not written: its row may be ours again, for another run. */
   lose(job: Job): void {
     const message = `The lock of job ${job.id} was removed or given to another worker, so what this run does may be done twice.`;
-    this.#running.abort(job, new JobLostError(message));
+    this.#running.lose(job, new JobLostError(message));
   }
 
   /** Tells everything that runs under this switch to stop. */
   abortAll(stopped: StopSwitch, reason: Error): void {
     this.#running.abortAll(stopped, reason);
-  }
-
-  /** False if we have claimed the same job again, so that this run is of an earlier claim. */
-  isCurrent(run: JobRun): boolean {
-    return !this.#running.hasLaterRun(run) && !this.#held.jobs().some(({ id }) => id === run.job.id);
   }
 
   room(): Room | null {

@@ -44,7 +44,8 @@ export class Ends {
     if (run.isOverrunning) return !overruns.returned(run, queueToRelease(run.job));
     if (!run.isAbandoned || known === "written") {
       const queueId = run.isAbandoned ? null : queueToRelease(run.job);
-      settle(new EndedJob(decide(run, outcome, onBadBackoff), run.worker, durationMs, queueId, undefined, known));
+      const decided = decide(run, outcome, onBadBackoff);
+      settle(new EndedJob(decided, run.worker, durationMs, queueId, undefined, known ?? lost(run)));
     }
     return true;
   }
@@ -58,12 +59,12 @@ export class Ends {
       return { outcome: { kind: "succeeded", job }, known: "written" };
     }
     const outcome = ended.kind === "failed" ? ended : failed(job, new Error(notCommitted));
-    return { outcome, known: run.isLost ? "lost" : undefined };
+    return { outcome, known: lost(run) };
   }
 
   /** A run has had its time. */
   overran(run: JobRun, error: TimeoutError): void {
-    if (run.completion?.transaction === undefined) this.#overran(run, error);
+    if (run.completion?.transaction === undefined) this.#overran(run, error, lost(run));
     else void this.#overranCompleted(run, error);
   }
 
@@ -81,12 +82,12 @@ export class Ends {
   }
 
   /** The attempt has ended, but its task goes on: its slot and its queue stay taken. */
-  #overran(run: JobRun, error: TimeoutError, known?: "written"): void {
+  #overran(run: JobRun, error: TimeoutError, known: RunEnd["known"]): void {
     const { overruns, settle, onBadBackoff } = this.#options;
     run.isAbandoned = true;
     run.isOverrunning = true;
     const onWritten = overruns.begin(run, error);
-    const ended: RunOutcome = known ? { kind: "succeeded", job: run.job } : failed(run.job, error);
+    const ended: RunOutcome = known === "written" ? { kind: "succeeded", job: run.job } : failed(run.job, error);
     const outcome = decide(run, ended, onBadBackoff);
     settle(new EndedJob(outcome, run.worker, monotonicMs() - run.startedAt, null, onWritten, known));
   }
@@ -95,4 +96,8 @@ export class Ends {
     // The pool has given up on the database, and says so when it cannot write the failure either.
     return this.#options.completions.isCommitted(run).catch(() => false);
   }
+}
+
+function lost({ isLost }: JobRun): "lost" | undefined {
+  return isLost ? "lost" : undefined;
 }

@@ -29,7 +29,7 @@ export class JobRun {
   isOver = false;
   /** It was completed in a transaction: what becomes of that decides. */
   completion: Completion | undefined;
-  /** The database said that its job is no longer its own. */
+  /** The database said that its job is no longer its own. What it comes to is not written. */
   isLost = false;
   /** By how much a test has moved the time while it ran. */
   movedMs = 0;

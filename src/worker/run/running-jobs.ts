@@ -24,23 +24,18 @@ export class RunningJobs {
       .map(({ job }) => job);
   }
 
-  /** A run of the same job started at the same time as this one, or later. */
-  hasLaterRun(run: JobRun): boolean {
-    return this.runs().some(
-      (other) => other.job.id === run.job.id && other !== run && other.startedAt >= run.startedAt,
-    );
-  }
-
   /** From now on the outcome of this job is decided elsewhere. */
   abandon(job: Job): void {
     const run = this.runs().find((each) => each.job === job);
     if (run) run.isAbandoned = true;
   }
 
-  /** Tells a job to stop, unless its outcome is decided: elsewhere, or by a transaction of its task. */
-  abort(job: Job, reason: Error): void {
+  /** Tells a job to stop that is no longer ours, unless its outcome is decided: elsewhere, or by a transaction of its task. */
+  lose(job: Job, reason: Error): void {
     const run = this.runs().find((each) => each.job === job);
-    if (run && !run.isAbandoned && !run.completion) run.abort(reason);
+    if (!run || run.isAbandoned || run.completion) return;
+    run.isLost = true;
+    run.abort(reason);
   }
 
   /** Tells everything that runs under this switch to stop. */

@@ -9,8 +9,8 @@ import type { Slot } from "../../../src/worker/run/slot.ts";
 
 const error = new JobCancelledError("enough", "ada");
 const job = (id: string): Job => ({ id }) as Job;
-const runOf = (each: Job, startedAt = 0): JobRun =>
-  new JobRun(each, () => undefined, {} as Slot, undefined, {} as JobRun["stopSwitch"], startedAt);
+const runOf = (each: Job): JobRun =>
+  new JobRun(each, () => undefined, {} as Slot, undefined, {} as JobRun["stopSwitch"], 0);
 
 function makeScene(
   runs: readonly JobRun[],
@@ -60,10 +60,4 @@ test("a run whose outcome is decided can be cancelled only while it overruns", (
   const { cancels, running } = makeScene([lost, overrunning], []);
   expect(cancels.candidates()).toEqual(["2"]);
   expect(running.jobs()).toEqual([]);
-});
-
-test("the later of two runs of a job is known", () => {
-  const [first, second, other] = [runOf(job("1"), 1), runOf(job("1"), 2), runOf(job("2"), 3)];
-  const { running } = makeScene([first, second, other], []);
-  expect([first, second, other].map((run) => running.hasLaterRun(run))).toEqual([true, false, false]);
 });
