@@ -1,6 +1,8 @@
 import { expect, test, vi } from "vitest";
 import { utilsOf } from "../control/kit.ts";
 import { freshDatabase } from "../support/database.ts";
+import { runProgram } from "../support/program.ts";
+import { makeProject } from "../support/project.ts";
 import { until } from "../support/wait.ts";
 import { startWorker } from "../support/worker-process.ts";
 
@@ -37,6 +39,9 @@ test("what was set for a limit and for a key outlives the workers, whose code de
     { name: "hold", limit: 5, running: 5 },
     { name: "hold", limit: 1, overrides: [{ key: "acme", limit: 3, weight: 2 }] },
   ]);
+  const { folder } = await makeProject();
+  const { stdout } = await runProgram(["limits"], { cwd: folder, env: { DATABASE_URL: db.url } });
+  expect(stdout).toMatch(/\bacme\b.*\b3\b/);
   second.release();
   await until(async () => (await db.jobs()).length === 0);
 });

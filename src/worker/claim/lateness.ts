@@ -8,6 +8,8 @@ const firstMs = 100;
 const maxMs = 5_000;
 /** How many jobs with a time to start are claimed ahead of free slots at first. */
 const firstAhead = 16;
+/** How many more are claimed ahead for each one that started in time. */
+const growth = 4;
 /** How many must start in time for each one that did not: if fewer did before it, none is claimed ahead until they have. */
 const penance = 4;
 
@@ -37,7 +39,7 @@ export class Lateness {
       return;
     }
     this.#kept++;
-    this.#ahead++;
+    this.#ahead += growth;
   }
 
   /** So many jobs that were claimed ahead of free slots did not start in time. */

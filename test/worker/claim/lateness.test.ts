@@ -4,7 +4,7 @@ import { Lateness } from "../../../src/worker/claim/lateness.ts";
 test("more is claimed ahead the more starts in time; after misses nothing is, until four times as many are in time", () => {
   const lateness = new Lateness();
   const first = lateness.ahead;
-  for (let n = 0; n < 100; n++) lateness.keptTime(1);
+  for (let n = 0; n < 25; n++) lateness.keptTime(1);
   expect(lateness.ahead).toBe(first + 100);
   // Half as many, until they are as few as at first.
   lateness.missedAhead(50);
