@@ -2217,7 +2217,7 @@ begin
       message = format('Job %s was completed in another transaction that is still open: commit it or roll it back first.', job_id);
   end if;
 
-  select claimed.* into job from graphile_worker._private_jobs as claimed where claimed.id = job_id for update;
+  select claimed.* into job from graphile_worker._private_jobs as claimed where claimed.id = job_id and pool_id is not null for update;
   is_ours := job.locked_by = pool_id
     and (
       job.attempts = attempt

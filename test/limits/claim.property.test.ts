@@ -320,7 +320,7 @@ test("a rate is claimed ahead of free slots by half of the tokens that are there
   expect(Math.round(((await spentUntil()) - before) / 0.505)).toBe(50);
   // Without an estimate of what would start in time, and when tokens are short, there are jobs for free slots only.
   expect((await claim(database, taskIds, 10, { ahead: 1_000 })).ids).toHaveLength(10);
-  await claim(database, taskIds, 130);
+  await claim(database, taskIds, 129); // a part of one more is in the lateness that the burst gives
   const last = await claim(database, taskIds, 12, { ahead: 1_000, timedAhead: 1_000 });
   expect(last.ids.length).toBeGreaterThanOrEqual(10);
   expect(last.ids.length).toBeLessThanOrEqual(12);

@@ -4,7 +4,7 @@
 --   1. A job's row is deleted at most once, and by the transaction that has the effects. So of all attempts of a job, at most one commits.
 --   2. Only the claim that the attempt runs under completes it: the same pool id and the same attempt, or the attempts that a cancel or a
 --      replacement has used up. Any other attempt (swept, unlocked, failed, snoozed, claimed again) raises HTL01, which aborts its transaction.
---      Refreshing locks changes neither. A pool that was itself given the same attempt again knows that its older run is stale.
+--      Refreshing locks changes neither. A pool that knows that a run is stale gives no pool id, and the transaction is aborted all the same.
 --   3. From here to the end of the transaction the job's row is locked: a sweep, a return or a failure leaves it alone (`skip locked`), and a cancel
 --      waits for the end and then finds the job done.
 --   4. History is written and the named queue is released by the same transaction. The queue is kept if the pool holds another job of it.
@@ -55,7 +55,7 @@ begin
       message = format('Job %s was completed in another transaction that is still open: commit it or roll it back first.', job_id);
   end if;
 
-  select claimed.* into job from graphile_worker._private_jobs as claimed where claimed.id = job_id for update;
+  select claimed.* into job from graphile_worker._private_jobs as claimed where claimed.id = job_id and pool_id is not null for update;
   is_ours := job.locked_by = pool_id
     and (
       job.attempts = attempt

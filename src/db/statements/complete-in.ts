@@ -12,7 +12,9 @@ export interface Attempt {
   readonly attempt: number;
 }
 
-export interface CompleteInParams extends Attempt {
+export interface CompleteInParams extends Omit<Attempt, "poolId"> {
+  /** Null if the attempt is known to be stale: then it only raises. */
+  readonly poolId: string | null;
   /** The transaction in which it was completed before, if it was. */
   readonly earlier: string | null;
   readonly limitMs: number;

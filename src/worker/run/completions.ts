@@ -65,12 +65,7 @@ export class Completions {
     const rule = keepRules.of(job.task_identifier);
     const opening = rule && keepRules.opening();
     if (opening) await opening;
-    if (run.isOver || run.isAbandoned || run.isLost) throw lostError(run);
-    run.completion ??= { transaction: undefined, isCommitted: false, underWay: Promise.resolve() };
-    const { completion } = run;
-    const written = inside.run(completeJobIn, {
-      ...attemptOf(run),
-      earlier: completion.transaction ?? null,
+    const params = {
       limitMs: limitOf(run),
       runMs: Math.round(monotonicMs() - run.startedAt),
       result: options?.keepResult ? (result ?? "null") : null,
@@ -78,6 +73,22 @@ export class Completions {
       keptDays: rule?.completedDays ?? 0,
       resultDays: rule?.resultDays ?? 0,
       redact: keepRules.redact,
+    };
+    // After the task has returned, the transaction's connection may be somebody else's.
+    if (run.isOver) throw lostError(run);
+    if (run.isAbandoned || run.isLost) {
+      // A task may catch the error and go on, so the server has to abort the transaction.
+      await inside
+        .run(completeJobIn, { ...params, ...attemptOf(run), poolId: null, earlier: null })
+        .catch(() => undefined);
+      throw lostError(run);
+    }
+    run.completion ??= { transaction: undefined, isCommitted: false, underWay: Promise.resolve() };
+    const { completion } = run;
+    const written = inside.run(completeJobIn, {
+      ...params,
+      ...attemptOf(run),
+      earlier: completion.transaction ?? null,
     });
     completion.underWay = Promise.allSettled([completion.underWay, written]);
     try {

@@ -437,6 +437,31 @@ test.each(thieves)("a job that was taken by %s is lost, and the transaction cann
   expect(endings(worker)[0]).toBe("lost");
 });
 
+test("a run that knows that its job was taken cannot commit either, although it catches the error", async () => {
+  const db = await withEffects();
+  await add(db);
+  let thrown: unknown;
+  const worker = await startWorker(
+    db,
+    {
+      work: async (_payload, helpers) => {
+        await db.query("update graphile_worker._private_jobs set locked_by = 'pool-other'");
+        await once(helpers.abortSignal!, "abort");
+        await transact(db, async (tx) => {
+          await effect(tx, helpers);
+          thrown = await helpers.completeIn(tx).catch((error: unknown) => error);
+        });
+      },
+    },
+    { pollInterval: 50 },
+  );
+  await worker.nth("job:lost");
+  expect(thrown).toBeInstanceOf(JobLostError);
+  expect(await effects(db)).toEqual([]);
+  expect(await db.jobs()).toMatchObject([{ locked_by: "pool-other", attempts: 1 }]);
+  await worker.runner.stop();
+});
+
 test("a run that snoozed its job changes nothing any more when the same pool runs it again, as the same attempt", async () => {
   const db = await withEffects();
   await add(db);
