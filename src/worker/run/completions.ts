@@ -74,7 +74,7 @@ export class Completions {
       resultDays: rule?.resultDays ?? 0,
       redact: keepRules.redact,
     };
-    // After the task has returned, the transaction's connection may be somebody else's.
+    // After the task has returned, its connection may be used by another task.
     if (run.isOver) throw lostError(run);
     if (run.isAbandoned || run.isLost) {
       // A task may catch the error and go on, so the server has to abort the transaction.
