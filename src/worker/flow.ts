@@ -78,13 +78,13 @@ export class Flow {
       outage,
       strays,
       keepRules: options.keepRules,
-      lend: (ended) => this.intake.lend(ended),
+      lend: (ended) => this.intake.freedPlaces.lend(ended),
       onFlushed: () => {
         // What could not be written is off the books, too, but starts nothing.
         if (!this.writeBack.fatal) this.dispatcher.goOn();
       },
       onSettled: (outcome) => {
-        this.intake.placeFreed(outcome.job);
+        this.intake.freedPlaces.freedBy(outcome.job);
         if (outcome.kind === "snoozed" && outcome.holds) this.intake.limitsChanged(outcome.job.task_id);
         const dueMs = dueAgainMs(outcome);
         if (dueMs !== undefined) this.intake.expect(dueMs);
@@ -92,7 +92,7 @@ export class Flow {
       },
       onReturned: (jobs, queueIds) => {
         if (jobs.length > 0) this.localQueue?.returned(jobs);
-        for (const job of jobs) this.intake.placeFreed(job);
+        for (const job of jobs) this.intake.freedPlaces.freedBy(job);
         for (const queueId of queueIds) this.intake.queueReleased(queueId);
         this.intake.startOver();
       },

@@ -14,6 +14,7 @@ import {
 } from "../../src/db/statements/limits.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { dice } from "../support/dice.ts";
+import { claimParams } from "./claim-params.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -56,24 +57,7 @@ async function claim(
   wanted: number,
   more: { turns?: Turns; nth?: number; ahead?: number; timedAhead?: number; poolId?: string; clock?: Date } = {},
 ): Promise<{ row: ClaimLimitedRow; ids: number[] }> {
-  const [row] = await database.run(claimLimitedJobs, {
-    poolId: "pool",
-    workerNames: [],
-    taskIds,
-    wanted,
-    ahead: 0,
-    timedAhead: 0,
-    perQueue: 1,
-    forbidden: null,
-    accepted: null,
-    clock: null,
-    withQueues: true,
-    turns: {},
-    nth: 0,
-    relaxed: true,
-    lates: {},
-    ...more,
-  });
+  const [row] = await database.run(claimLimitedJobs, { ...claimParams(taskIds, wanted), ...more });
   return { row: row!, ids: (JSON.parse(row!.jobs ?? "[]") as [string][]).map(([id]) => Number(id)) };
 }
 

@@ -5,6 +5,7 @@ import { registerTasks } from "../../src/db/statements/claim.ts";
 import { claimLimitedJobs, type DeclaredLimit, declareLimits } from "../../src/db/statements/limits.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { until } from "../support/wait.ts";
+import { claimParams } from "./claim-params.ts";
 import { checkCommits } from "./commit-check.ts";
 
 const limit: DeclaredLimit = {
@@ -33,26 +34,7 @@ async function prepare(more: readonly DeclaredLimit[] = []): Promise<{ db: TestD
 }
 
 /** A claim of a pool that believes the places to be plenty. */
-function paramsOf(taskIds: readonly number[], wanted: number) {
-  return {
-    poolId: "pool",
-    workerNames: [],
-    taskIds,
-    wanted,
-    ahead: 0,
-    timedAhead: 0,
-    perQueue: 1,
-    forbidden: null,
-    accepted: null,
-    clock: null,
-    withQueues: true,
-    turns: {},
-    nth: 0,
-    relaxed: true,
-    lates: {},
-    mayBeLate: true,
-  };
-}
+const paramsOf = (taskIds: readonly number[], wanted: number) => ({ ...claimParams(taskIds, wanted), mayBeLate: true });
 
 test("two claims that take their jobs before they ask for the limit's row never pass the limit together", async () => {
   const { db, taskIds } = await prepare();

@@ -12,14 +12,15 @@
 --      be: the time between tokens is a little longer than the limit asks for, so that in every window of `period` no more than
 --      limit plus burst jobs start, however late each one is within its slack. A pool that has missed one start after the other may ask to
 --      be later still, by `late`. Its token is then counted where it is used at the latest: what is admitted until then has left room for it,
---      whenever it starts, so the same holds. Where a part of the burst is left, that costs nothing, so it is granted unasked (`grace`). A job that costs more than the burst and one waits for the rest of its tokens before it starts; the
---      window that begins with it would have too many, by what it costs beyond the burst. So for a period from its start on, tokens are as far apart
---      as if the limit were lower by that (`spare`, a quarter of the limit at most; what is beyond is waited for again after it).
+--      whenever it starts, so the same holds. Where a part of the burst is left, that costs nothing, so it is granted unasked (`grace`). A job
+--      that costs more than the burst and one waits for the rest of its tokens before it starts; the window that begins with it would have too
+--      many, by what it costs beyond the burst. So for a period from its start on, tokens are as far apart as if the limit were lower by that
+--      (`spare`, a quarter of the limit at most; what is beyond is waited for again after it).
 --   4. Within a priority the keys of a task take turns: a claim goes on at the key where the pool's last claim ended, and takes as many
 --      jobs per visit as the key's weight says. It never reads past the jobs of a key, so a key with a million jobs delays no other.
 --   5. Limit rows are locked in the order of their ids, and a claim waits for them 100 ms at most; everything else it takes with `skip locked`, so
---      who holds a limit's row does not wait for a claim that holds jobs and waits for the row.
---      Changing a limit at run time does not touch those rows.
+--      a claim that holds a limit's row does not wait for one that holds jobs and waits for the row. Changing a limit at run time does not touch
+--      those rows.
 --   6. Jobs that must not run here (flags, pauses) take no place and no token. Jobs of a named queue obey their queue and their limits.
 --
 -- The key of a job is a part of its payload, as text: '=' and the value, or '-' if there is none. '*' stands for the limit as a whole.

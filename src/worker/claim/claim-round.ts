@@ -5,8 +5,8 @@ import type { Job } from "../../job.ts";
 import { monotonicMs } from "../../util/timers.ts";
 import type { Lifeline } from "../lifeline.ts";
 import type { JobStart } from "../run/timed-starts.ts";
-import type { LentClaim } from "../settle/hand-on.ts";
 import type { Outage } from "../settle/outage.ts";
+import type { LentClaim } from "../settle/settle-and-claim.ts";
 import type { Claimant, Room } from "./claim-request.ts";
 import type { TaskIds } from "./known-tasks.ts";
 import type { LimitedClaims } from "./limited-claims.ts";
@@ -157,7 +157,9 @@ export class ClaimRound {
       // What is settled must not be forgotten in a crash of the server.
       params: { ...limits.begin(who, room), relaxed: false },
       isWatched: lifeline !== undefined,
-      onAnswer: (row) => this.#answerLimited(row, { who, nameById, room, askedAt }),
+      // The jobs are settled by then: what goes wrong with the claim is not their settle's fault.
+      onAnswer: (row) =>
+        this.#answerLimited(row, { who, nameById, room, askedAt }).catch((error: unknown) => this.#fail(error)),
     };
   }
 

@@ -2,7 +2,7 @@ import { isTransient } from "../../db/sqlstate.ts";
 import { deferred } from "../../util/deferred.ts";
 import { Pulse } from "../../util/pulse.ts";
 import { monotonicMs } from "../../util/timers.ts";
-import type { LentClaim } from "../settle/hand-on.ts";
+import type { LentClaim } from "../settle/settle-and-claim.ts";
 import type { Strays } from "../settle/strays.ts";
 import { ClaimRound, type ClaimRoundOptions } from "./claim-round.ts";
 import { Schedule } from "./schedule.ts";

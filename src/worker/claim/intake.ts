@@ -8,8 +8,6 @@ import type { CancelWatch } from "../run/cancel-watch.ts";
 import type { Dispatcher } from "../run/dispatcher.ts";
 import type { Slot } from "../run/slot.ts";
 import type { JobStart } from "../run/timed-starts.ts";
-import type { EndedJob } from "../settle/ended-job.ts";
-import type { LentClaim } from "../settle/hand-on.ts";
 import type { HandOver } from "../settle/hand-over.ts";
 import type { Outage } from "../settle/outage.ts";
 import type { PlaceWatch } from "../settle/place-watch.ts";
@@ -19,6 +17,7 @@ import { ClaimEvents } from "./claim-events.ts";
 import type { Room } from "./claim-request.ts";
 import { Claimer } from "./claimer.ts";
 import { Fleet, readFleetNews } from "./fleet.ts";
+import { FreedPlaces } from "./freed-places.ts";
 import { deafPollMs, hearJobs } from "./hear-jobs.ts";
 import { KnownTasks } from "./known-tasks.ts";
 import { LimitedClaims } from "./limited-claims.ts";
@@ -49,6 +48,7 @@ export interface IntakeOptions extends PoolOptions {
 
 /** Brings jobs in: listens for them, claims them for this pool's tasks, and hands them to the dispatcher until it is closed. */
 export class Intake {
+  readonly freedPlaces: FreedPlaces;
   readonly #options: IntakeOptions;
   readonly #tasks: KnownTasks;
   readonly #fleet: Fleet;
@@ -64,9 +64,6 @@ export class Intake {
   #claiming: Promise<void> = Promise.resolve();
   #isDeaf = false;
   #returnsBefore = 0;
-  /** Jobs whose places were handed on by the statement that freed them. */
-  readonly #handedOn = new WeakSet<Job>();
-  #hasHandedOn = false;
 
   constructor(options: IntakeOptions) {
     this.#options = options;
@@ -101,6 +98,13 @@ export class Intake {
       onLimited: options.onLimited,
     });
     this.#claimer = this.#makeClaimer();
+    this.freedPlaces = new FreedPlaces({
+      limits: this.#limits,
+      places: options.places,
+      claimer: this.#claimer,
+      poolId: () => options.workerPool.id,
+      mayLend: () => this.isOpen && options.ownsTransactions && options.mayHoldAhead && !options.localQueue,
+    });
     this.#listener = this.#makeListener();
   }
 
@@ -162,35 +166,9 @@ export class Intake {
     this.#claimer.expect(inMs);
   }
 
-  /** A job has ended; if its task is limited, it has freed a place. */
-  placeFreed(job: Job): void {
-    if (!this.#limits.isLimited(job.task_id) || (this.#hasHandedOn && this.#handedOn.delete(job))) return;
-    this.#options.places.freed(job.task_id);
-    this.#claimer.nudgeLimited();
-  }
-
   /** A moment ago, a claim found many places free in all limits. */
   get hasPlentyOfPlaces(): boolean {
     return this.#limits.arePlenty(monotonicMs());
-  }
-
-  /** A claim for the statement that settles these jobs, if the pool waits for their places. */
-  lend(ended: readonly EndedJob[]): LentClaim | undefined {
-    const { places, workerPool, ownsTransactions, mayHoldAhead, localQueue } = this.#options;
-    if (!this.#limits.isUsed || !this.isOpen || !ownsTransactions || !mayHoldAhead || localQueue) return undefined;
-    const isFreeing = ({ outcome }: EndedJob): boolean => this.#limits.isLimited(outcome.job.task_id);
-    if (ended[0]?.poolId !== workerPool.id || !ended.some(isFreeing)) return undefined;
-    const claim = this.#claimer.lend();
-    if (!claim) return undefined;
-    const onAnswer: LentClaim["onAnswer"] = async (row, freed) => {
-      for (const { outcome } of row ? freed.filter(isFreeing) : []) {
-        this.#handedOn.add(outcome.job);
-        this.#hasHandedOn = true;
-        places.freed(outcome.job.task_id);
-      }
-      await claim.onAnswer(row, freed);
-    };
-    return { ...claim, onAnswer };
   }
 
   /** Limits have changed, or a job asked to hold back others: what is held and not started is judged again. */

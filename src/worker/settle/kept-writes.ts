@@ -13,7 +13,7 @@ import type { KeepRule, KeepRules } from "../../kept-history.ts";
 import { stackFrames } from "../../stack-frames.ts";
 import type { Outcome } from "../run/outcome.ts";
 import type { EndedJob } from "./ended-job.ts";
-import type { RunSettle } from "./hand-on.ts";
+import type { RunSettle } from "./settle-and-claim.ts";
 
 type Batch<Ended extends Outcome> = readonly EndedJob<Ended>[];
 type Succeeded = Extract<Outcome, { kind: "succeeded" }>;

@@ -5,8 +5,8 @@ import { completeJobs, failJobs, type Release, type UnwrittenRow } from "../../d
 import type { KeepRules } from "../../kept-history.ts";
 import type { Outcome } from "../run/outcome.ts";
 import type { EndedJob } from "./ended-job.ts";
-import type { RunSettle } from "./hand-on.ts";
 import { KeptWrites } from "./kept-writes.ts";
+import type { RunSettle } from "./settle-and-claim.ts";
 
 type OutcomeOf<Kind extends Outcome["kind"]> = Extract<Outcome, { kind: Kind }>;
 

@@ -7,9 +7,9 @@ import type { WorkerPool } from "../../worker.ts";
 import { type Outcome, outcomeAs } from "../run/outcome.ts";
 import { announceEnd, announceUnwritten, announceWritten } from "./announce.ts";
 import type { EndedJob } from "./ended-job.ts";
-import { type Lend, settlingAndClaiming } from "./hand-on.ts";
 import { type LaneDelays, type LaneName, type LaneSpec, laneByKind, makeLaneSpecs, type OutcomeIn } from "./lanes.ts";
 import type { QueueReleases } from "./queue-releases.ts";
+import { type Lend, settlingAndClaiming } from "./settle-and-claim.ts";
 import { SettleLane } from "./settle-lane.ts";
 import type { SureWrites } from "./sure-writes.ts";
 

@@ -2,13 +2,14 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { poolDatabase } from "../../src/db/database.ts";
 import { ask, forSchema } from "../../src/db/statement.ts";
 import { registerTasks } from "../../src/db/statements/claim.ts";
-import { andClaim } from "../../src/db/statements/hand-on.ts";
 import { type ClaimLimitedRow, claimLimitedJobs, declareLimits } from "../../src/db/statements/limits.ts";
 import { completeJobs } from "../../src/db/statements/settle.ts";
+import { andClaim } from "../../src/db/statements/settle-and-claim.ts";
 import { countedPool } from "../support/counted-pool.ts";
 import { freshDatabase } from "../support/database.ts";
 import { until } from "../support/wait.ts";
 import { startWorker } from "../worker/kit.ts";
+import { claimParams } from "./claim-params.ts";
 import { checkCommits } from "./commit-check.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -104,23 +105,7 @@ async function prepare(places: number) {
   await db.query(
     "update graphile_worker._private_jobs set locked_by = 'pool', locked_at = now(), attempts = 1 where id = 1",
   );
-  const claim = {
-    poolId: "pool",
-    workerNames: [],
-    taskIds,
-    wanted: 1,
-    ahead: 0,
-    timedAhead: 0,
-    perQueue: 1,
-    forbidden: null,
-    accepted: null,
-    clock: null,
-    withQueues: true,
-    turns: {},
-    nth: 0,
-    relaxed: false,
-    lates: {},
-  };
+  const claim = { ...claimParams(taskIds, 1), relaxed: false };
   return { db, database, claim, settled: { poolId: "pool", jobIds: ["1"], queueIds: null } };
 }
 

@@ -1,8 +1,8 @@
 import type { Database } from "../../db/database.ts";
 import type { Statement } from "../../db/statement.ts";
-import { andClaim } from "../../db/statements/hand-on.ts";
 import type { ClaimLimitedParams, ClaimLimitedRow } from "../../db/statements/limits.ts";
 import type { UnwrittenRow } from "../../db/statements/settle.ts";
+import { andClaim } from "../../db/statements/settle-and-claim.ts";
 import type { EndedJob } from "./ended-job.ts";
 
 /** A claim of limited jobs that goes with the statement that frees their places. No other claim begins before it is over. */

@@ -9,13 +9,13 @@ import {
 } from "./limits.ts";
 
 /** What is settled, and with what others are claimed then. */
-export interface HandOnParams<Settled> {
+export interface SettleAndClaimParams<Settled> {
   readonly settled: Settled;
   readonly claim: ClaimLimitedParams;
 }
 
 /** The columns of the claim are null if there was none: the database does not know us as alive. */
-export type HandOnRow<Row> = Row & (ClaimLimitedRow | { readonly took_ms: null });
+export type SettleAndClaimRow<Row> = Row & (ClaimLimitedRow | { readonly took_ms: null });
 
 /**
  * A statement that settles jobs and then claims others within their limits, in one transaction: the places that it frees are taken by the time others
@@ -24,7 +24,7 @@ export type HandOnRow<Row> = Row & (ClaimLimitedRow | { readonly took_ms: null }
 function thenClaim<Settled, Row>(
   settle: Statement<Settled, Row>,
   isWatched: boolean,
-): Statement<HandOnParams<Settled>, HandOnRow<Row>> {
+): Statement<SettleAndClaimParams<Settled>, SettleAndClaimRow<Row>> {
   const taken = Math.max(...[...settle.text.matchAll(/\$(\d+)/g)].map(([, nth]) => Number(nth)));
   const shifted = (text: string): string => text.replaceAll(/\$(\d+)/g, (_, nth) => `$${Number(nth) + taken}`);
   const wanted = "case when settled.lost is null then $3::integer else $3::integer end";
@@ -55,9 +55,9 @@ const madeOf = new Map<boolean, WeakMap<object, unknown>>([
 export function andClaim<Settled, Row>(
   settle: Statement<Settled, Row>,
   isWatched: boolean,
-): Statement<HandOnParams<Settled>, HandOnRow<Row>> {
+): Statement<SettleAndClaimParams<Settled>, SettleAndClaimRow<Row>> {
   const made = madeOf.get(isWatched)!;
   const known = made.get(settle) ?? thenClaim(settle, isWatched);
   made.set(settle, known);
-  return known as Statement<HandOnParams<Settled>, HandOnRow<Row>>;
+  return known as Statement<SettleAndClaimParams<Settled>, SettleAndClaimRow<Row>>;
 }
