@@ -3805,7 +3805,7 @@ begin
   return query
   select
     case
-      when entry.transaction >= pg_snapshot_xmax(pg_current_snapshot()) then 'aborted'
+      when case when entry.transaction >= pg_snapshot_xmax(pg_current_snapshot()) then entry.transaction > pg_current_xact_id() end then 'aborted'
       else coalesce(pg_xact_status(entry.transaction), 'committed')
     end,
     exists (

@@ -98,7 +98,8 @@ end;
 $hathi$;
 
 -- What became of transactions that completed jobs: 'in progress', 'committed' or 'aborted'; and whether the job is still the attempt's. A
--- transaction that the server has never begun was lost in a fail-over. One that it has forgotten is judged by the job alone.
+-- transaction that the server has never begun was lost in a fail-over. One that it has forgotten is judged by the job alone. The newest transaction
+-- that is open lies beyond every snapshot, as does one that was never begun: only the next id tells them apart.
 create or replace function graphile_worker._hathi_look_at_completions(
   job_ids bigint[], pool_ids text[], tries integer[], transactions xid8[]
 ) returns table (status text, is_ours boolean) language plpgsql volatile
@@ -116,7 +117,7 @@ begin
   return query
   select
     case
-      when entry.transaction >= pg_snapshot_xmax(pg_current_snapshot()) then 'aborted'
+      when case when entry.transaction >= pg_snapshot_xmax(pg_current_snapshot()) then entry.transaction > pg_current_xact_id() end then 'aborted'
       else coalesce(pg_xact_status(entry.transaction), 'committed')
     end,
     exists (

@@ -224,6 +224,28 @@ describe("a task that completes its job in its own transaction", () => {
     expect(await effects(db)).toEqual([]);
   });
 
+  test("is done if its transaction is committed after the task has returned and the server was asked", async () => {
+    const db = await withEffects();
+    await add(db);
+    const client = await db.pool.connect();
+    onTestFinished(() => client.release(true));
+    const worker = await startWorker(db, {
+      work: async (_payload, helpers) => {
+        await client.query("begin");
+        await effect(client, helpers);
+        await helpers.completeIn(client);
+      },
+    });
+    const asked = `select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+      and query like '%look_at_completions%'`;
+    await until(async () => (await db.query(asked)).length > 0, { what: "the server was asked" });
+    await client.query("commit");
+    await worker.completed(1);
+    await worker.runner.stop();
+    expect(endings(worker)).toEqual(["succeeded"]);
+    expect(await effects(db)).toEqual([{ attempt: 1 }]);
+  });
+
   test.each([
     ["500ms", "500ms"],
     ["1h", "5min"],
