@@ -169,7 +169,8 @@ describe.each(libraries)("a job that completes in a transaction of $name", (each
       }
     };
     const terminate = async () => {
-      for (let blow = 0; blow < maxBlows && !isOver; blow++) {
+      // One may find no connection to end.
+      while (terminated < maxBlows && !isOver) {
         await sleep(20 + roll() * 80);
         const ended = await db.query(
           "select pg_terminate_backend(pid) from pg_stat_activity where client_port = any ($1) and datname = current_database()",
@@ -179,17 +180,23 @@ describe.each(libraries)("a job that completes in a transaction of $name", (each
       }
     };
     const trouble = Promise.all([swallow(), terminate()]);
-    const isLeft = async () => (await db.jobs()).some(({ task_identifier }) => task_identifier === "work");
-    await until(async () => !(await isLeft()), { withinMs: 60_000 });
+    let added = count;
+    const isDone = async () => {
+      if ((await db.jobs()).some(({ task_identifier }) => task_identifier === "work")) return false;
+      if (swallowed > 0 && terminated > 0) return true;
+      // On a busy machine all were done before anything has hit them.
+      await add(10);
+      added += 10;
+      return false;
+    };
+    await until(isDone, { withinMs: 60_000, what: "all jobs are done, and both kinds of trouble have hit" });
     isOver = true;
     await trouble;
-    await worker.completed(count);
+    await worker.completed(added);
     await worker.runner.stop();
-    expect(await sum()).toBe(count);
-    expect(new Set((await followUps()).map((payload) => (payload as { of: string }).of)).size).toBe(count);
-    expect(await db.jobs()).toHaveLength(count);
-    expect(worker.of("job:complete").filter(({ outcome }) => outcome === "succeeded")).toHaveLength(count);
-    expect(swallowed).toBeGreaterThan(0);
-    expect(terminated).toBeGreaterThan(0);
+    expect(await sum()).toBe(added);
+    expect(new Set((await followUps()).map((payload) => (payload as { of: string }).of)).size).toBe(added);
+    expect(await db.jobs()).toHaveLength(added);
+    expect(worker.of("job:complete").filter(({ outcome }) => outcome === "succeeded")).toHaveLength(added);
   }, 90_000);
 });
