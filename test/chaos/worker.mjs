@@ -76,7 +76,7 @@ pgPool?.on("error", () => undefined);
 const runner = await run({
   ...options,
   ...(pgPool && { pgPool }),
-  parsedCronItems: [],
+  ...(!options.crontab && { parsedCronItems: [] }),
   taskList: { work: (payload, helpers) => task(payload ?? {}, helpers) },
   logger: new Logger((scope) => (level, message) => {
     if (level === "warning" || level === "error")

@@ -10,6 +10,7 @@ const longest = [
   "worker/claim/claim.property",
   "chaos/exactly-once",
   "chaos/fleet",
+  "chaos/fleet-under-blows",
   "forward/brokers",
   "chaos/network",
   "recovery/chaos",
