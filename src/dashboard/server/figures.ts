@@ -26,14 +26,22 @@ export async function readFigures({ shelf, utils, keepIndexed }: Desk): Promise<
   return earlier.ageMs === null ? shelf.get("figures", 2_000, collect) : earlier;
 }
 
+/** Figures by the minute may be some seconds old: they are read for half a hundredth of the time at most. */
+const restOfTimes = 200;
+
 export function readTrends({ shelf, utils }: Desk, span: Span, task?: string): Promise<JobTrends> {
   const { sinceMs, stepMs } = spanSteps[span];
-  return shelf.get(`trends ${span} ${task ?? ""}`, 3_000, () => utils.getJobTrends({ sinceMs, stepMs, task }));
+  return shelf.get(
+    `trends ${span} ${task ?? ""}`,
+    3_000,
+    () => utils.getJobTrends({ sinceMs, stepMs, task }),
+    restOfTimes,
+  );
 }
 
 export function readTimes({ shelf, utils }: Desk, span: Span): Promise<TaskTimes[]> {
   const { sinceMs }: JobTimesOptions = spanSteps[span];
-  return shelf.get(`times ${span}`, 3_000, () => utils.getJobTimes({ sinceMs }));
+  return shelf.get(`times ${span}`, 3_000, () => utils.getJobTimes({ sinceMs }), restOfTimes);
 }
 
 /** Workers that send heartbeats, and, as soon as that is known, who holds which locks: that has to be looked for among all jobs. */
