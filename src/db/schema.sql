@@ -117,6 +117,7 @@ create table graphile_worker._hathi_job_cancellations (
   reason text,
   cancelled_by text,
   cancelled_at timestamp with time zone not null default now(),
+  attempt integer,
   outcome text,
   settled_at timestamp with time zone,
   constraint _hathi_job_cancellations_outcome_check CHECK ((outcome = ANY (ARRAY['cancelled'::text, 'ended'::text]))),
@@ -3268,12 +3269,10 @@ create function graphile_worker._hathi_keep_crashed(job_ids bigint[], tries inte
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
+declare
+  died record;
 begin
-  perform graphile_worker._hathi_keep_ended(
-    died.worker_id, died.before, died.ids, died.tries, null, died.errors, died.runs, died.classes, died.fingerprints, null,
-    kept_tasks, kept_as, kept_days, are_awaited, redacted
-  )
-  from (
+  for died in
     -- Due when it was, so that its wait and its run reach until now.
     select crashed.worker_id,
       array_agg(jsonb_populate_record(job, jsonb_build_object(
@@ -3288,7 +3287,13 @@ begin
     ) as crashed
     join graphile_worker._private_jobs as job on job.id = crashed.id
     group by crashed.worker_id
-  ) as died;
+  loop
+    perform graphile_worker._hathi_bury_cancelled(died.ids);
+    perform graphile_worker._hathi_keep_ended(
+      died.worker_id, died.before, died.ids, died.tries, null, died.errors, died.runs, died.classes, died.fingerprints, null,
+      kept_tasks, kept_as, kept_days, are_awaited, redacted
+    );
+  end loop;
 end;
 $hathi$;
 
@@ -4214,6 +4219,8 @@ begin
         -- Forwarded jobs need no proof: what a silent forwarder still sends is a copy with the same id.
         job.locked_by = any (lost_ids) or coalesce(worker.metadata ? 'forwards', false) as is_proven,
         exists (select from graphile_worker._private_job_retirements as retired where retired.id = job.id) as is_retired,
+        cancellation.job_id is not null as is_cancelled,
+        cancellation.attempt as cancelled_attempt,
         crash.job_id is not null as is_known,
         coalesce(crash.deaths, 0) as deaths,
         case when jsonb_typeof(worker.metadata -> 'concurrency') = 'number' then (worker.metadata ->> 'concurrency')::numeric end as slots,
@@ -4234,6 +4241,7 @@ begin
       left join graphile_worker._hathi_worker_lines as line on line.id = worker.id and job.locked_by = any (lost_ids)
       left join graphile_worker._private_job_queues as queue on queue.id = job.job_queue_id
       left join graphile_worker._hathi_job_crashes as crash on crash.job_id = job.id and crash.attempt = job.attempts
+      left join graphile_worker._hathi_job_cancellations as cancellation on cancellation.job_id = job.id and cancellation.outcome is null
       -- Also what is left for a later sweep: it had its place in a slot and in front of its queue.
       where job.locked_by = any (worker_ids)
     ), ranked as (
@@ -4303,7 +4311,7 @@ begin
         when judged.is_guilty then format(
           'WorkerCrashed: the worker died while this job was running alone under suspicion, %s times in a row. The job has failed permanently, so '
             || 'that it cannot take more workers down; find the cause, then reschedule it.', max_crashes)
-        when judged.has_failed then 'WorkerCrashed: the worker died while this job was running.'
+        when judged.has_failed or judged.is_cancelled and judged.is_started then 'WorkerCrashed: the worker died while this job was running.'
         when judged.is_started then 'Job recovered after worker interruption'
         else job.last_error
       end,
@@ -4313,8 +4321,14 @@ begin
     from judged
     where job.id = judged.id
     returning job.id, judged.locked_by,
-      case when judged.is_guilty then 'suspect' when judged.has_failed then 'failed' when judged.is_parked then 'parked' else 'recovered' end,
-      judged.attempts::integer, date_part('epoch', judged.locked_at - judged.due_at) * 1000, date_part('epoch', judged.ran_for) * 1000;
+      case
+        when judged.is_guilty then 'suspect'
+        when judged.has_failed then 'failed'
+        when judged.is_parked then 'parked'
+        when judged.is_cancelled and judged.is_started then 'cancelled'
+        else 'recovered'
+      end,
+      coalesce(judged.cancelled_attempt, judged.attempts)::integer, date_part('epoch', judged.locked_at - judged.due_at) * 1000, date_part('epoch', judged.ran_for) * 1000;
 
     -- What failed permanently starts from nought if it is rescheduled. What was cancelled or replaced while it was parked is still to be freed.
     delete from graphile_worker._hathi_job_crashes as crash
@@ -4322,7 +4336,6 @@ begin
       select from graphile_worker._private_jobs as job
       where job.id = crash.job_id and (job.attempts < job.max_attempts or job.locked_by = 'hathi-recovery')
     );
-    perform graphile_worker._hathi_bury_cancelled(held);
     perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || cardinality(held) || '}');
   end if;
 
@@ -5969,8 +5982,9 @@ begin
   return query select job.* from graphile_worker._private_jobs as job where job.id = any (waiting || running) order by job.id;
 
   insert into graphile_worker._hathi_job_cancellations
-    (job_id, task_identifier, reason, cancelled_by, outcome, settled_at)
+    (job_id, task_identifier, reason, cancelled_by, attempt, outcome, settled_at)
   select job.id, task.identifier, cancel_jobs.reason, who,
+    case when job.locked_at is not null then job.attempts end,
     case when job.locked_at is null then 'cancelled' end,
     case when job.locked_at is null then now() end
   from graphile_worker._private_jobs as job
@@ -6176,10 +6190,17 @@ $hathi$;
 
 create function graphile_worker.recover_dead_worker_jobs(worker_ids text[], recovery_delay interval DEFAULT '00:00:00'::interval)
  RETURNS integer
- LANGUAGE sql
+ LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
-  select count(*)::integer from graphile_worker._hathi_recover_jobs(worker_ids, '{}', recovery_delay, null, false, '{}', '{}');
+declare
+  recovered constant bigint[] := array(
+    select recovered.job_id from graphile_worker._hathi_recover_jobs(worker_ids, '{}', recovery_delay, null, false, '{}', '{}') as recovered
+  );
+begin
+  perform graphile_worker._hathi_bury_cancelled(recovered);
+  return cardinality(recovered);
+end;
 $hathi$;
 
 create function graphile_worker.remove_job(job_key text)

@@ -5,6 +5,7 @@ import { failJobs } from "../db/statements/settle.ts";
 import {
   buryWorkers,
   type DeadWorkerRow,
+  endCancelled,
   findDeadWorkers,
   findLeftovers,
   forgetFormerWorkers,
@@ -68,9 +69,10 @@ export interface SweptJob {
   readonly workerId: string;
   /**
    * `recovered`: runs again, now or after the delay. `suspect`: permanently failed, because it alone was under suspicion in too many deaths.
-   * `failed`: counts as failed (`recoveryBackoff`, or a `jobRecovery` hook). The others are decisions of such a hook.
+   * `failed`: counts as failed (`recoveryBackoff`, or a `jobRecovery` hook). `cancelled`: was cancelled while it ran, and is gone. The others are
+   * decisions of such a hook.
    */
-  readonly outcome: "recovered" | "suspect" | "rescheduled" | "failed" | "skipped";
+  readonly outcome: "recovered" | "suspect" | "rescheduled" | "failed" | "cancelled" | "skipped";
 }
 
 interface Swept extends SweptJob, Pick<CrashedAttempt, "attempt" | "waitMs" | "runMs"> {
@@ -153,19 +155,23 @@ async function sweepInside(tx: Database, options: SweepOptions, interrupted: Job
   const jobs = isWatched
     ? await recoverOneByOne(tx, dead, options, interrupted)
     : await recoverAll(tx, { dead, kept: [], pardoned: [] }, options);
-  await keepFailed(tx, jobs, options);
+  await keepEnded(tx, jobs, options);
+  await tx.run(endCancelled, { ids: jobs.map(({ id }) => id) });
   const kept = jobs.filter(({ outcome }) => outcome === "skipped").map(({ id }) => id);
   const [left] = await tx.run(findLeftovers, { workerIds, kept });
   await tx.run(buryWorkers, { workerIds });
   return makeResult(dead, jobs, { hasLeftovers: left?.has_leftovers === true });
 }
 
-/** An attempt that counts as failed has its entry in history, like one that was settled. */
-async function keepFailed(tx: Database, jobs: readonly Swept[], { keepRules }: SweepOptions): Promise<void> {
+/** Outcomes after which the attempt does not run again. */
+const ended: readonly SweptJob["outcome"][] = ["failed", "suspect", "cancelled"];
+
+/** An attempt that has ended has its entry in history, like one that was settled. */
+async function keepEnded(tx: Database, jobs: readonly Swept[], { keepRules }: SweepOptions): Promise<void> {
   const rules = new Map<number, KeepRule>();
   const crashed: CrashedAttempt[] = [];
   for (const job of jobs) {
-    const rule = job.outcome === "failed" || job.outcome === "suspect" ? keepRules.of(job.task) : undefined;
+    const rule = ended.includes(job.outcome) ? keepRules.of(job.task) : undefined;
     if (!rule) continue;
     rules.set(job.taskId, rule);
     crashed.push({ ...job, ...printError(job.task, { name: "WorkerCrashed" }) });
@@ -211,9 +217,11 @@ async function recoverOneByOne(
   const { hooks, sweeperId } = options;
   const held = await tx.run(readHeldJobs, { workerIds: dead.map(({ id }) => id) });
   const decided: { job: Job; decision: RecoveryDecision }[] = [];
-  for (const job of held) {
+  for (const { is_cancelled: isCancelled, ...job } of held) {
     const event = { job, workerId: sweeperId, previousWorkerId: job.locked_by!, reason: "workerCrashed" } as const;
-    decided.push({ job, decision: (await hooks.jobRecovery?.(event)) ?? "default" });
+    const decision = (await hooks.jobRecovery?.(event)) ?? "default";
+    // A cancelled job never runs again, whatever is decided.
+    decided.push({ job, decision: isCancelled && decision !== "skip" ? "default" : decision });
   }
   const skipped = decided.filter(({ decision }) => decision === "skip");
   const failed = decided.filter(({ decision }) => decision === "failWithBackoff");

@@ -509,6 +509,49 @@ test("with recoveryBackoff a job that was running counts as failed, and one that
   ]);
 });
 
+test.each<[string, Partial<SweepOptions>]>([
+  ["by default", {}],
+  ["with recoveryBackoff", { settings: { ...recoveryDefaults, recoveryBackoff: true } }],
+  ["whatever a hook decides", { hooks: { jobRecovery: async () => "failWithBackoff" } }],
+])("a job that was cancelled before its worker died is gone, and its attempt has its entry: %s", async (_, options) => {
+  const db = await freshDatabase();
+  await worker(db, "dead", 1_000, { concurrency: 2 });
+  const again = await held(db, "dead", "task", { secret: 1 });
+  await db.query("update graphile_worker._private_jobs set attempts = 3");
+  const unkept = await held(db, "dead", "unkept");
+  const unstarted = await held(db, "dead", "task");
+  await db.query("select from graphile_worker.cancel_jobs(array[$1, $2, $3]::bigint[], 'not needed')", [
+    again,
+    unkept,
+    unstarted,
+  ]);
+  const keepRules = keepingFor((task) => (task === "task" ? 3 : undefined));
+  const { jobs, hasLeftovers } = await sweepIn(db, { keepRules, ...options });
+  expect(jobs.map(({ id, outcome }) => [id, outcome])).toEqual([
+    [again, "cancelled"],
+    [unkept, "cancelled"],
+    [unstarted, "recovered"],
+  ]);
+  expect(hasLeftovers).toBe(false);
+  expect(await db.jobs()).toEqual([]);
+  expect(await db.query(keptOfCrashes)).toEqual([
+    {
+      job_id: again,
+      task_identifier: "task",
+      attempt: 3,
+      outcome: "cancelled",
+      worker_id: "dead",
+      payload: { secret: "[redacted]" },
+      has_times: true,
+      days: 3,
+      failures: null,
+    },
+  ]);
+  expect(
+    await db.query("select outcome, count(*)::int from graphile_worker._hathi_job_cancellations group by 1"),
+  ).toEqual([{ outcome: "cancelled", count: 3 }]);
+});
+
 test("a sweep waits for no application: what a transaction holds is recovered by a later one, with its queue", async () => {
   const db = await freshDatabase();
   await worker(db, "dead", 1_000);

@@ -21,6 +21,8 @@ create table graphile_worker._hathi_job_cancellations (
   reason text,
   cancelled_by text,
   cancelled_at timestamptz not null default now(),
+  -- The one under way; null if the job was waiting. The row of a cancelled job says that all are used up.
+  attempt integer,
   outcome text check (outcome in ('cancelled', 'ended')),
   settled_at timestamptz
 );

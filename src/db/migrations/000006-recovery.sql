@@ -270,7 +270,8 @@ $hathi$;
 -- that was asked to stop before it died makes no suspects. Neither does one that only forwards jobs; its jobs are free at once, since adopting
 -- hundreds of them one at a time would take minutes.
 --
--- With `with_backoff` a job that can have been running counts as failed instead.
+-- With `with_backoff` a job that can have been running counts as failed instead. Cancelled jobs are still there, so that the caller can keep what became
+-- of them; it ends them with `_hathi_bury_cancelled`.
 create or replace function graphile_worker._hathi_recover_jobs(
   worker_ids text[], lost_ids text[], delay interval, max_crashes integer, with_backoff boolean, kept bigint[], pardoned bigint[]
 ) returns table (job_id bigint, worker_id text, outcome text, attempt integer, wait_ms double precision, run_ms double precision)
@@ -317,6 +318,8 @@ begin
         -- Forwarded jobs need no proof: what a silent forwarder still sends is a copy with the same id.
         job.locked_by = any (lost_ids) or coalesce(worker.metadata ? 'forwards', false) as is_proven,
         exists (select from graphile_worker._private_job_retirements as retired where retired.id = job.id) as is_retired,
+        cancellation.job_id is not null as is_cancelled,
+        cancellation.attempt as cancelled_attempt,
         crash.job_id is not null as is_known,
         coalesce(crash.deaths, 0) as deaths,
         case when jsonb_typeof(worker.metadata -> 'concurrency') = 'number' then (worker.metadata ->> 'concurrency')::numeric end as slots,
@@ -337,6 +340,7 @@ begin
       left join graphile_worker._hathi_worker_lines as line on line.id = worker.id and job.locked_by = any (lost_ids)
       left join graphile_worker._private_job_queues as queue on queue.id = job.job_queue_id
       left join graphile_worker._hathi_job_crashes as crash on crash.job_id = job.id and crash.attempt = job.attempts
+      left join graphile_worker._hathi_job_cancellations as cancellation on cancellation.job_id = job.id and cancellation.outcome is null
       -- Also what is left for a later sweep: it had its place in a slot and in front of its queue.
       where job.locked_by = any (worker_ids)
     ), ranked as (
@@ -406,7 +410,7 @@ begin
         when judged.is_guilty then format(
           'WorkerCrashed: the worker died while this job was running alone under suspicion, %s times in a row. The job has failed permanently, so '
             || 'that it cannot take more workers down; find the cause, then reschedule it.', max_crashes)
-        when judged.has_failed then 'WorkerCrashed: the worker died while this job was running.'
+        when judged.has_failed or judged.is_cancelled and judged.is_started then 'WorkerCrashed: the worker died while this job was running.'
         when judged.is_started then 'Job recovered after worker interruption'
         else job.last_error
       end,
@@ -416,8 +420,14 @@ begin
     from judged
     where job.id = judged.id
     returning job.id, judged.locked_by,
-      case when judged.is_guilty then 'suspect' when judged.has_failed then 'failed' when judged.is_parked then 'parked' else 'recovered' end,
-      judged.attempts::integer, date_part('epoch', judged.locked_at - judged.due_at) * 1000, date_part('epoch', judged.ran_for) * 1000;
+      case
+        when judged.is_guilty then 'suspect'
+        when judged.has_failed then 'failed'
+        when judged.is_parked then 'parked'
+        when judged.is_cancelled and judged.is_started then 'cancelled'
+        else 'recovered'
+      end,
+      coalesce(judged.cancelled_attempt, judged.attempts)::integer, date_part('epoch', judged.locked_at - judged.due_at) * 1000, date_part('epoch', judged.ran_for) * 1000;
 
     -- What failed permanently starts from nought if it is rescheduled. What was cancelled or replaced while it was parked is still to be freed.
     delete from graphile_worker._hathi_job_crashes as crash
@@ -425,7 +435,6 @@ begin
       select from graphile_worker._private_jobs as job
       where job.id = crash.job_id and (job.attempts < job.max_attempts or job.locked_by = 'hathi-recovery')
     );
-    perform graphile_worker._hathi_bury_cancelled(held);
     perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || cardinality(held) || '}');
   end if;
 
@@ -556,6 +565,13 @@ end;
 $hathi$;
 
 create or replace function graphile_worker.recover_dead_worker_jobs(worker_ids text[], recovery_delay interval default interval '0')
-returns integer language sql volatile set search_path = pg_catalog, pg_temp as $hathi$
-  select count(*)::integer from graphile_worker._hathi_recover_jobs(worker_ids, '{}', recovery_delay, null, false, '{}', '{}');
+returns integer language plpgsql volatile set search_path = pg_catalog, pg_temp as $hathi$
+declare
+  recovered constant bigint[] := array(
+    select recovered.job_id from graphile_worker._hathi_recover_jobs(worker_ids, '{}', recovery_delay, null, false, '{}', '{}') as recovered
+  );
+begin
+  perform graphile_worker._hathi_bury_cancelled(recovered);
+  return cardinality(recovered);
+end;
 $hathi$;

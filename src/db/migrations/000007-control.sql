@@ -56,8 +56,9 @@ begin
   return query select job.* from graphile_worker._private_jobs as job where job.id = any (waiting || running) order by job.id;
 
   insert into graphile_worker._hathi_job_cancellations
-    (job_id, task_identifier, reason, cancelled_by, outcome, settled_at)
+    (job_id, task_identifier, reason, cancelled_by, attempt, outcome, settled_at)
   select job.id, task.identifier, cancel_jobs.reason, who,
+    case when job.locked_at is not null then job.attempts end,
     case when job.locked_at is null then 'cancelled' end,
     case when job.locked_at is null then now() end
   from graphile_worker._private_jobs as job

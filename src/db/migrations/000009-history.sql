@@ -340,19 +340,17 @@ begin
 end;
 $hathi$;
 
--- Keeps attempts that ended with the death of their workers, after their jobs were written as failed.
+-- Keeps attempts that ended with the death of their workers, after their jobs were recovered; ends those that were cancelled.
 create or replace function graphile_worker._hathi_keep_crashed(
   job_ids bigint[], tries integer[], waits double precision[], runs double precision[], worker_ids text[], classes text[], fingerprints text[],
   kept_tasks integer[], kept_as text[], kept_days integer[], are_awaited boolean[], redacted text[]
 ) returns void language plpgsql volatile
   set search_path = pg_catalog, pg_temp
 as $hathi$
+declare
+  died record;
 begin
-  perform graphile_worker._hathi_keep_ended(
-    died.worker_id, died.before, died.ids, died.tries, null, died.errors, died.runs, died.classes, died.fingerprints, null,
-    kept_tasks, kept_as, kept_days, are_awaited, redacted
-  )
-  from (
+  for died in
     -- Due when it was, so that its wait and its run reach until now.
     select crashed.worker_id,
       array_agg(jsonb_populate_record(job, jsonb_build_object(
@@ -367,7 +365,13 @@ begin
     ) as crashed
     join graphile_worker._private_jobs as job on job.id = crashed.id
     group by crashed.worker_id
-  ) as died;
+  loop
+    perform graphile_worker._hathi_bury_cancelled(died.ids);
+    perform graphile_worker._hathi_keep_ended(
+      died.worker_id, died.before, died.ids, died.tries, null, died.errors, died.runs, died.classes, died.fingerprints, null,
+      kept_tasks, kept_as, kept_days, are_awaited, redacted
+    );
+  end loop;
 end;
 $hathi$;
 

@@ -73,13 +73,15 @@ export const findDeadWorkers = statement<
     )`,
 });
 
-/** The jobs that workers hold. */
-export const readHeldJobs = statement<{ workerIds: readonly string[] }, Job>({
+/** The jobs that workers hold, and whether they were cancelled. */
+export const readHeldJobs = statement<{ workerIds: readonly string[] }, Job & { readonly is_cancelled: boolean }>({
   name: "read_held_jobs",
   patienceMs: longPatienceMs,
   values: ({ workerIds }) => [workerIds],
   text: `
-    select ${jobColumns}, task.identifier as task_identifier
+    select ${jobColumns}, task.identifier as task_identifier, exists (
+        select from graphile_worker._hathi_job_cancellations as entry where entry.job_id = job.id and entry.outcome is null
+      ) as is_cancelled
     from graphile_worker._private_jobs as job
     join graphile_worker._private_tasks as task on task.id = job.task_id
     where job.locked_by = any ($1::text[])
@@ -90,7 +92,7 @@ export const readHeldJobs = statement<{ workerIds: readonly string[] }, Job>({
 export interface RecoveredRow {
   readonly id: string;
   readonly worker_id: string;
-  readonly outcome: "recovered" | "parked" | "suspect" | "failed";
+  readonly outcome: "recovered" | "parked" | "suspect" | "failed" | "cancelled";
   readonly task_id: number;
   readonly task_identifier: string;
   /** The one that the death has cut short, and how long it had waited and run; null if nothing is known of the worker. */
@@ -190,6 +192,14 @@ export const rescheduleRecovered = statement<{ id: string; runAt: Date; attempts
     set run_at = $2::timestamptz, attempts = coalesce($3::smallint, attempts)
     where id = $1::bigint and locked_at is null
       and not exists (select from graphile_worker._private_job_retirements where id = $1::bigint)`,
+});
+
+/** Ends those of the recovered jobs that were cancelled. */
+export const endCancelled = statement<{ ids: readonly string[] }, object>({
+  name: "end_cancelled",
+  patienceMs: shortPatienceMs,
+  values: ({ ids }) => [ids],
+  text: "select from graphile_worker._hathi_bury_cancelled($1::bigint[])",
 });
 
 export const buryWorkers = statement<{ workerIds: readonly string[] }, object>({
