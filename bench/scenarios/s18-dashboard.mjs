@@ -76,6 +76,10 @@ async function fill(place, waiting, finished) {
     select current_date + 15, now() - i * interval '1 second', i, i, 'task_' || 1 + i % 20, 25, 25, 'permanentlyFailed', 1, 2, 'pool-1', now(), 'TypeError: boom', 'TypeError', 'print' || i % 40
     from generate_series(1, ${Math.ceil(finished / 100)}) as i`);
   await place.query(`
+    insert into graphile_worker._hathi_error_groups
+    select expires_on, fingerprint, entry % 8, min(task_identifier), min(error_class), count(*), min(settled_at), max(settled_at)
+    from graphile_worker._hathi_history_attempts group by expires_on, fingerprint, entry % 8`);
+  await place.query(`
     insert into graphile_worker._hathi_job_times (period, starts_at, task, waits, runs, succeeded, failed, permanently_failed)
     select 'minute', date_trunc('minute', now()) - m * interval '1 minute', 'task_' || t, array_fill(5, array[20]), array_fill(5, array[20]), 99, 1, 1
     from generate_series(0, 179) as m, generate_series(1, 20) as t`);

@@ -216,4 +216,11 @@ async function copyFailures(utils) {
       cross join generate_series(1, 36) as n
       where fingerprint is not null and random() < 0.5 + 0.4 * sin(n / 4.0)`),
   );
+  await utils.withPgClient((client) =>
+    client.query(`
+      insert into graphile_worker._hathi_error_groups as known
+      select expires_on, fingerprint, 0, min(task_identifier), min(error_class), count(*), min(settled_at), max(settled_at)
+      from graphile_worker._hathi_history_attempts where fingerprint is not null group by expires_on, fingerprint
+      on conflict (expires_on, fingerprint, slot) do update set failures = excluded.failures, first_at = excluded.first_at`),
+  );
 }

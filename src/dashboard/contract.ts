@@ -340,7 +340,7 @@ export interface ErrorsPage {
   readonly span: Span;
   /** The latest first. */
   readonly groups: readonly ErrorGroupRow[];
-  /** Only this many of the latest failures were looked at; null if all of the span were. */
+  /** Of a group, only this many of the latest failures were looked at; null if all of the span were. */
   readonly lookedAt: number | null;
 }
 

@@ -1,14 +1,7 @@
 import type { Database } from "../db/database.ts";
 import { undefinedFunction } from "../db/sqlstate.ts";
-import {
-  type ErrorGroupRow,
-  type FoundHistoryRow,
-  findHistory,
-  type HistoryRow,
-  listAllErrorGroups,
-  listErrorGroups,
-  listHistory,
-} from "../db/statements/history.ts";
+import { type ErrorGroupRow, listAllErrorGroups, listErrorGroups } from "../db/statements/error-groups.ts";
+import { type FoundHistoryRow, findHistory, type HistoryRow, listHistory } from "../db/statements/history.ts";
 import { findLinks, type LinkedJobRow } from "../db/statements/links.ts";
 import { codeOf, JobSpecError } from "../errors.ts";
 import { checkInteger, checkJobId, type JobId } from "../job-checks.ts";
@@ -59,7 +52,7 @@ export interface HistoryPage {
 
 /** Failures that are the same: of one task, one class of error and one place in the code. */
 export interface ErrorGroup extends Omit<ErrorGroupRow, "trend"> {
-  /** Failures in each step from `since` until now; empty without `steps`. */
+  /** Failures in each step from `since` until now, of those that were looked at; empty without `steps`. */
   readonly trend: readonly number[];
 }
 
@@ -68,7 +61,10 @@ export interface ListErrorsOptions {
   /** One group only. */
   readonly fingerprint?: string | undefined;
   readonly since?: Date | undefined;
-  /** Group this many of the latest failures at most, so that the answer comes quickly however many there are since `since`. Default: all. */
+  /**
+   * Look at this many of the latest failures of each group at most, so that the answer comes quickly however many there are since `since`. 1000 if
+   * left out.
+   */
   readonly lookAt?: number | undefined;
   /** Into how many steps to divide the time since `since`, for `trend`; from 1 to 100. */
   readonly steps?: number | undefined;
@@ -138,11 +134,10 @@ export function makeHistoryReader(database: Pick<Database, "run">): HistoryReade
         const all = await database.run(listAllErrorGroups, wanted);
         return all.map((group) => ({ ...group, trend: [] }));
       }
-      const by = fingerprint !== undefined ? "fingerprint" : task !== undefined ? "task" : "all";
-      const groups = await database.run(listErrorGroups[by], {
+      const groups = await database.run(listErrorGroups, {
         ...wanted,
         since: checkDate("since", since),
-        lookAt: lookAt === undefined ? null : checkInteger("lookAt", lookAt, 1, 1_000_000),
+        lookAt: checkInteger("lookAt", lookAt ?? 1_000, 1, 1_000_000),
         steps: steps === undefined ? null : checkInteger("steps", steps, 1, 100),
       });
       return groups.map(({ trend, ...group }) => ({

@@ -30,6 +30,16 @@ beforeAll(async () => {
       (expires_on, settled_at, entry, job_id, task_identifier, attempt, max_attempts, outcome, wait_ms, run_ms, worker_id, created_at, error, error_class, fingerprint)
     select '2030-01-01', now(), n, n * 3, 'a', case when n % 10 = 0 then 25 else 24 end, 25, 'failed', 0, 0, 'w', now(), 'boom', 'Error', 'f' || n % 2
     from generate_series(5, 200, 5) as n`);
+  // A third group, whose failures began two hours ago.
+  await db.query(`
+    insert into graphile_worker._hathi_history_attempts
+      (expires_on, settled_at, entry, job_id, task_identifier, attempt, max_attempts, outcome, wait_ms, run_ms, worker_id, created_at, error, error_class, fingerprint)
+    select '2030-01-01', now() - n * interval '5 minutes', n, 100000 + n / 2, 'b', 1, 25, 'failed', 0, 0, 'w', now(), 'row ' || n, 'RowError', 'old'
+    from generate_series(1, 24) as n`);
+  await db.query(`
+    insert into graphile_worker._hathi_error_groups
+    select expires_on, fingerprint, entry % 8, min(task_identifier), min(error_class), count(*), min(settled_at), max(settled_at)
+    from graphile_worker._hathi_history_attempts group by expires_on, fingerprint, entry % 8`);
 });
 afterAll(async () => {
   await utils.release();
@@ -139,14 +149,31 @@ test("a statement that takes too long is stopped on the server, and the next one
   await hasty.release();
 });
 
-test("errors are grouped over the latest failures only, with a trend over time", async () => {
-  const [first] = await utils.listErrors({ since: new Date(Date.now() - 3_600_000), steps: 4 });
-  expect(first).toMatchObject({ count: 20, jobs: 20, trend: [0, 0, 0, 20] });
-  const few = await utils.listErrors({ lookAt: 7 });
-  expect(few.reduce((sum, { count }) => sum + count, 0)).toBe(7);
+test("of each group of errors a bounded number of failures is looked at, with a trend over time", async () => {
+  const [old] = await utils.listErrors({ fingerprint: "old" });
+  const since = new Date(old!.last_at.getTime() - 56 * 60_000);
+  const groups = await utils.listErrors({ since, steps: 4 });
+  expect(groups.map(({ fingerprint }) => fingerprint)).toEqual([expect.any(String), expect.any(String), "old"]);
+  expect(groups[0]).toMatchObject({ count: 20, has_more: false, jobs: 20, trend: [0, 0, 0, 20] });
+  // Twelve of its failures are since then, of seven jobs.
+  expect(groups[2]).toMatchObject({ count: 12, has_more: false, jobs: 7, example_error: "row 1" });
+  expect(groups[2]!.trend).toHaveLength(4);
+  expect(groups[2]!.trend[0]).toBeGreaterThan(1);
+  expect(groups[2]!.trend.reduce((sum, count) => sum + count)).toBe(12);
+  expect(groups[2]!.first_at.getTime()).toBeGreaterThan(since.getTime());
+
+  // A group that began later than that is counted as a whole, another one as far as it was looked at.
+  const few = await utils.listErrors({ since, lookAt: 5 });
+  expect(few.map(({ count, has_more, jobs }) => ({ count, has_more, jobs }))).toEqual([
+    { count: 20, has_more: false, jobs: 5 },
+    { count: 20, has_more: false, jobs: 5 },
+    { count: 5, has_more: true, jobs: 3 },
+  ]);
   expect(few.every(({ trend }) => trend.length === 0)).toBe(true);
+  expect(await utils.listErrors({ task: "b", lookAt: 5 })).toMatchObject([{ fingerprint: "old", count: 24, jobs: 3 }]);
   expect(await utils.listErrors({ fingerprint: "f1", lookAt: 1_000 })).toMatchObject([
     { fingerprint: "f1", count: 20 },
   ]);
+  expect(await utils.listErrors({ since: new Date(Date.now() + 60_000) })).toEqual([]);
   await expect(utils.listErrors({ steps: 4 })).rejects.toThrow("'steps' needs 'since'.");
 });

@@ -47,6 +47,9 @@ beforeAll(async () => {
       (expires_on, settled_at, entry, job_id, task_identifier, attempt, max_attempts, outcome, wait_ms, run_ms, worker_id, created_at, error, error_class, fingerprint)
     select current_date + 15, now() - n * interval '1 second', n, n, 'task_' || 1 + n % 5, 25, 25, 'permanentlyFailed', 1, 2, 'pool-1', now(), repeat('boom ', 80), 'Error', 'print' || n % 100
     from generate_series(1, 40000) as n;
+    insert into graphile_worker._hathi_error_groups
+    select expires_on, fingerprint, entry % 8, min(task_identifier), min(error_class), count(*), min(settled_at), max(settled_at)
+    from graphile_worker._hathi_history_attempts group by expires_on, fingerprint, entry % 8;
     select from graphile_worker._hathi_declare_limits(array['task_5'], '[{"scope": "task", "name": "task_5", "kind": "concurrency", "path": ["tenant"], "places": 2,
       "period_ms": null, "burst": 0, "weight": 1, "weight_path": null, "cost": 1, "cost_path": null, "tasks": ["task_5"]}]', 'test')`);
   await utils.indexStates({ leastPages: 1_000 });

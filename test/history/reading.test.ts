@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { listAllErrorGroups } from "../../src/db/statements/history.ts";
+import { listAllErrorGroups, listErrorGroups } from "../../src/db/statements/error-groups.ts";
 import { makeWorkerUtils, type QueueUtils } from "../../src/index.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
@@ -245,6 +245,15 @@ test("a look-up reads a handful of pages of ten million finished jobs, and their
     expect(await list(filter), `pages for ${filter}`).toBeLessThan(600);
   const text = listAllErrorGroups.text.replaceAll(/\$[12]::text/g, "null::text").replaceAll("$3", "50");
   expect((await costOf(db, text)).pages, "pages for the groups of failures").toBeLessThan(100);
+  // Since a moment that is in the middle of every group: 250,000 failures are later.
+  const since = new Date("2029-01-02T01:23:20Z");
+  for (const day of days) await db.query(`vacuum graphile_worker._hathi_history_attempts_${day.replaceAll("-", "")}`);
+  const params = ["null", "null", `'${since.toISOString()}'`, "50", "1000", "24"];
+  const sinceText = listErrorGroups.text.replaceAll(/\$(\d)/g, (_, number) => params[Number(number) - 1]!);
+  expect((await costOf(db, sinceText)).pages, "pages for the groups since a moment").toBeLessThan(600);
+  expect(await utils.listErrors({ since })).toEqual(
+    Array(9).fill(expect.objectContaining({ count: 1_000, has_more: true, jobs: 1_000 })),
+  );
   const groups = await utils.listErrors();
   expect(groups.map(({ count }) => count)).toEqual(
     Array(9).fill(expect.toSatisfy((n) => n === 33_333 || n === 33_334)),

@@ -28,7 +28,11 @@ export const errors = defineCommand({
 
 const columns: Column<ErrorGroup>[] = [
   { title: "GROUP", text: (group) => group.fingerprint },
-  { title: "COUNT", text: (group) => formatCount(group.count), align: "right" },
+  {
+    title: "COUNT",
+    text: ({ count, has_more: hasMore }) => `${formatCount(count)}${hasMore ? "+" : ""}`,
+    align: "right",
+  },
   { title: "JOBS", text: ({ jobs }) => (jobs === null ? "" : formatCount(jobs)), align: "right", drop: 3 },
   { title: "TASK", text: (group) => group.task_identifier, maxWidth: 30, minWidth: 10 },
   { title: "FIRST", text: (group) => formatMoment(group.first_at), drop: 2 },

@@ -80,15 +80,15 @@ export function toHistoryRow(entry: HistoryEntry): HistoryRow {
   };
 }
 
-/** `lookAt`: how many failures were grouped at most. */
+/** `lookAt`: how many failures of the group were looked at, at most. */
 export function toErrorGroup(group: ErrorGroup, lookAt: number): ErrorGroupRow {
   return {
     fingerprint: group.fingerprint,
     task: group.task_identifier,
     errorClass: group.error_class,
     message: firstLine(group.example_error) ?? "",
-    count: bounded(group.count, lookAt),
-    jobs: bounded(group.jobs ?? group.count, lookAt),
+    count: { count: group.count, isMore: group.has_more },
+    jobs: { count: group.jobs ?? group.count, isMore: group.count >= lookAt },
     firstAt: moment(group.first_at),
     lastAt: moment(group.last_at),
     spark: group.trend,

@@ -41,7 +41,8 @@ export function ErrorsPage(): JSX.Element {
               <ErrorTable groups={data.groups} cursor={cursor} span={data.span} />
               {data.lookedAt !== null && (
                 <p class="list-foot">
-                  Of the latest {formatNumber(data.lookedAt)} failures; choose a shorter time to see all of it.
+                  Jobs and charts show the latest {formatNumber(data.lookedAt)} failures of an error; choose a shorter
+                  time to see all of it.
                 </p>
               )}
             </>

@@ -6,9 +6,9 @@ import { Fields } from "../read-fields.ts";
 import { Refusal } from "../refusal.ts";
 import { moment, toErrorGroup, toHistoryRow } from "../rows.ts";
 
-/** Of so many failures, groups are made within a moment. */
-export const lookAtFailures = 5_000;
-/** Of one group, whose failures are far apart. */
+/** Of each of a hundred groups. */
+export const lookAtFailures = 250;
+/** Of one group alone. */
 const lookAtSame = 2_000;
 const steps = 24;
 
@@ -20,12 +20,11 @@ export const errors: Page<ErrorsPage> = async ({ shelf, utils }, { query }) => {
     const since = new Date(Date.now() - spanSteps[span].sinceMs);
     return utils.listErrors({ task, since, steps, limit: 100, lookAt: lookAtFailures });
   });
-  const counted = groups.reduce((total, group) => total + group.count, 0);
   return {
     now: moment(new Date()),
     span,
     groups: groups.map((group) => toErrorGroup(group, lookAtFailures)),
-    lookedAt: counted >= lookAtFailures ? lookAtFailures : null,
+    lookedAt: groups.some(({ count }) => count >= lookAtFailures) ? lookAtFailures : null,
   };
 };
 
