@@ -1,10 +1,13 @@
 import { expect, onTestFinished, test, vi } from "vitest";
+import type { TaskTimes } from "../../src/admin/job-times.ts";
 import { poolDatabase } from "../../src/db/database.ts";
 import { type CountedTimes, recordTimes } from "../../src/db/statements/metrics.ts";
+import { Histogram } from "../../src/metrics/histogram.ts";
 import { makeMetrics } from "../../src/metrics/index.ts";
 import { makeWorkerUtils, type QueueUtils } from "../../src/runner/worker-utils.ts";
 import { binCount, binOf } from "../../src/util/log-bins.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
+import { dice } from "../support/dice.ts";
 import { runProgram } from "../support/program.ts";
 import { startWorker } from "../worker/kit.ts";
 
@@ -122,4 +125,61 @@ test("hathi stats --since shows percentiles and failure rates", async () => {
   expect(stdout).toMatch(/work +4 +25\.0 % +\d\.\d ms +\d\.\d ms +\d\.\d ms +\d+ ms +\d+ ms +\d+ ms/);
   const json = await runProgram(["stats", "--since", "1h", "--json", "-c", db.url], { cwd: process.cwd() });
   expect(JSON.parse(json.stdout)).toMatchObject({ times: [{ task: "work", attempts: 4, failureRate: 0.25 }] });
+});
+
+/** Times as they are met: of one length, spread over some orders of magnitude, or most of one length and few of another. */
+const spreads: Record<string, (roll: () => number) => number> = {
+  constant: () => 40,
+  even: (roll) => 1 + 500 * roll(),
+  wide: (roll) => 2 ** (23 * roll()),
+  longTail: (roll) => 20 * Math.exp(1.5 * (roll() + roll() + roll() + roll() - 2)),
+  twoPeaks: (roll) => (roll() < 0.93 ? 3 + 4 * roll() : 8_000 + 4_000 * roll()),
+};
+
+/** The time that this share of them did not exceed. */
+function exactly(times: readonly number[], share: number): number {
+  return times.toSorted((a, b) => a - b)[Math.ceil(share * times.length) - 1]!;
+}
+
+test("hathi stats gives each percentile within half a bin of the exact one, whatever the times", async () => {
+  const db = await freshDatabase();
+  const roll = dice(7);
+  const samples = Object.keys(spreads).flatMap((spread) =>
+    [1, 2, 19, 100, 3_000].map((count) => {
+      const draw = (): number[] => Array.from({ length: count }, () => spreads[spread]!(roll));
+      return { task: `${spread} ${count}`, waits: draw(), runs: draw() };
+    }),
+  );
+  const binned = (times: readonly number[], part: number): number[] => {
+    const histogram = new Histogram();
+    for (const [n, ms] of times.entries()) if (n % 2 === part) histogram.observe(ms);
+    return [...histogram.bins];
+  };
+  // As two processes would.
+  for (const part of [0, 1]) {
+    await record(
+      db,
+      ...samples.map(({ task, waits, runs }) => ({
+        task,
+        waits: binned(waits, part),
+        runs: binned(runs, part),
+        succeeded: 1,
+      })),
+    );
+  }
+  const { stdout } = await runProgram(["stats", "--since", "1h", "--json", "-c", db.url], { cwd: process.cwd() });
+  const { times } = JSON.parse(stdout) as { times: TaskTimes[] };
+  expect(times).toHaveLength(samples.length);
+  const wrong = samples.flatMap(({ task, waits, runs }) => {
+    const found = times.find((one) => one.task === task)!;
+    return ([50, 95, 99] as const).flatMap((percent) =>
+      [
+        { kind: "wait", told: found.wait[`p${percent}`]!, exact: exactly(waits, percent / 100) },
+        { kind: "run", told: found.run[`p${percent}`]!, exact: exactly(runs, percent / 100) },
+      ]
+        .filter(({ told, exact }) => !(Math.abs(Math.log2(told / exact)) <= 0.25 + 1e-6))
+        .map((miss) => ({ task, percent, ...miss })),
+    );
+  });
+  expect(wrong).toEqual([]);
 });
