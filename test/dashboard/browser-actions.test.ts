@@ -1,16 +1,12 @@
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { expect, test, vi } from "vitest";
 import { until } from "../support/wait.ts";
-import { complaintsOf, expectAccessible, hasBrowser, useBrowser, type View, visit } from "./browser.ts";
+import { complaintsOf, expectAccessible, hasBrowser, inEveryView, useBrowser, visit } from "./browser.ts";
 import { makeScene } from "./scene.ts";
 
 // A browser is slow on a machine whose cores are all busy.
 vi.setConfig({ testTimeout: 240_000 });
 const open = useBrowser();
-const twoViews: readonly View[] = [
-  { width: 1440, theme: "light" },
-  { width: 390, theme: "dark" },
-];
 const inAnHour = (): Date => new Date(Date.now() + 3_600_000);
 
 /** Presses a button of the page, of its open dialog, or of a menu behind the dots. */
@@ -39,22 +35,22 @@ async function selectAll(page: Page): Promise<void> {
 const told = (page: Page, text: string | RegExp): Promise<void> =>
   page.locator(".toast").getByText(text).last().waitFor();
 
-test.skipIf(!hasBrowser).each(twoViews)(
-  "every action on a job does what its button says: $width px, $theme",
-  async (view) => {
-    const { utils, database, url } = await makeScene();
-    const page = await open(url, view);
-    const add = async (maxAttempts = 25): Promise<string> =>
-      (await utils.addJob("held", { token: "s3cret", n: 1 }, { runAt: inAnHour(), maxAttempts })).id;
-    const show = async (id: string): Promise<void> => visit(page, `jobs/${id}`);
+test.skipIf(!hasBrowser)("every action on a job does what its button says", async () => {
+  // Of each view, two jobs stay in their slots.
+  const { utils, database, url } = await makeScene({ concurrency: 10 });
+  const page = await open(url);
+  const add = async (maxAttempts = 25): Promise<string> =>
+    (await utils.addJob("held", { token: "s3cret", n: 1 }, { runAt: inAnHour(), maxAttempts })).id;
+  const show = async (id: string): Promise<void> => visit(page, `jobs/${id}`);
 
+  await inEveryView(page, async ({ width, theme }, isThorough) => {
     const moved = await add();
     await show(moved);
     await press(page, "Reschedule");
     await page.getByLabel("Run at", { exact: true }).fill("2035-01-02T03:04:05");
     await page.getByLabel("Priority", { exact: true }).fill("7");
     await page.getByLabel("Attempts at most", { exact: true }).fill("3");
-    await expectAccessible(page, "reschedule");
+    if (isThorough) await expectAccessible(page, "reschedule");
     await press(page, "Reschedule 1 job");
     await until(async () => (await database.job(moved))?.priority === 7);
     expect((await database.job(moved))!.max_attempts).toBe(3);
@@ -98,66 +94,80 @@ test.skipIf(!hasBrowser).each(twoViews)(
     const payload = page.getByLabel("Payload (JSON)", { exact: true });
     await until(async () => (await payload.inputValue()).includes('"n": 1'));
     expect(await payload.inputValue()).toContain("•••");
-    await payload.fill((await payload.inputValue()).replace('"n": 1', '"n": 2'));
+    const n = `${width} ${theme}`;
+    await payload.fill((await payload.inputValue()).replace('"n": 1', `"n": "${n}"`));
     await page.getByLabel("Run at", { exact: true }).fill("2035-01-02T03:04:05");
     await press(page, "Add the copy");
     await page.locator("h1").getByText("held").waitFor();
-    const copy = (await database.jobs()).find(({ payload }) => (payload as { n?: number }).n === 2);
-    expect(copy?.payload).toEqual({ token: "s3cret", n: 2 });
+    const copy = (await database.jobs()).find(({ payload }) => (payload as { n?: unknown }).n === n);
+    expect(copy?.payload).toEqual({ token: "s3cret", n });
+  });
 
-    await visit(page, "audit");
-    for (const action of ["Reschedule", "Run now", "Cancel", "Fail", "Retry", "Remove", "Add"]) {
-      await page.locator("td .name").getByText(action, { exact: true }).first().waitFor();
-    }
-    expect(complaintsOf(page)).toEqual([]);
-  },
-);
+  await visit(page, "audit");
+  for (const action of ["Reschedule", "Run now", "Cancel", "Fail", "Retry", "Remove", "Add"]) {
+    await page.locator("td .name").getByText(action, { exact: true }).first().waitFor();
+  }
+  expect(complaintsOf(page)).toEqual([]);
+});
 
-test.skipIf(!hasBrowser).each(twoViews)(
-  "jobs are added with a form that checks them, paused, resumed, drained and run: $width px, $theme",
-  async (view) => {
-    const { utils, database, url } = await makeScene();
-    const page = await open(url, view);
+const json = (page: Page): Locator => page.getByLabel("Payload (JSON)", { exact: true });
+
+/** The form as a person uses who makes mistakes, up to what it should hold. */
+async function tryMistakes(page: Page, given: object): Promise<void> {
+  const task = page.getByLabel("Task", { exact: true });
+  await task.fill("elsewhere");
+  await page.getByText("This server does not know the task or its schema").waitFor();
+  await task.fill("mail/send");
+  await page.getByText("The task has no schema").waitFor();
+  await task.fill("order");
+  const amount = page.getByLabel("amount", { exact: true });
+  await amount.fill("ten");
+  await page.getByRole("alert").getByText("expected number").waitFor();
+  expect(await amount.getAttribute("aria-invalid")).toBe("true");
+  await expectAccessible(page, "a form with a mistake");
+  await press(page, "Add the job");
+  await page.getByLabel("note", { exact: true }).fill("by hand");
+  await page.getByLabel("size", { exact: true }).selectOption("large");
+  await page.getByLabel("lines", { exact: true }).fill('[{ "sku": 7 }]');
+  await page.getByRole("alert").getByText("lines[0].sku").waitFor();
+  await page.getByLabel("lines", { exact: true }).fill('[{ "sku": "A" }]');
+  // On its way to a number it stays as it is typed.
+  await amount.fill("10.");
+  await amount.press("5");
+  expect(await amount.inputValue()).toBe("10.5");
+  await until(async () => (await page.getByRole("alert").count()) === 0);
+  await press(page, "Edit as JSON");
+  expect(JSON.parse(await json(page).inputValue())).toEqual(given);
+  await json(page).fill('{ "amount": "ten" ');
+  await page.getByText("This is not JSON").waitFor();
+  await json(page).fill('{ "amount": "ten" }');
+  await page.getByRole("alert").getByText("amount: ").waitFor();
+}
+
+test.skipIf(!hasBrowser)("jobs are added with a form that checks them, paused, resumed, drained and run", async () => {
+  const { utils, database, url } = await makeScene();
+  const page = await open(url);
+  await utils.addJob("held", {}, { queueName: "tenant-1" });
+  await inEveryView(page, async ({ width, theme }, isThorough) => {
+    const orders = async (): Promise<unknown[]> =>
+      (await database.jobs()).filter(({ task_identifier: identifier }) => identifier === "order");
+    const before = await orders();
     await visit(page, "jobs");
     await page.getByRole("link", { name: "Add a job" }).click();
-    const task = page.getByLabel("Task", { exact: true });
-    const json = page.getByLabel("Payload (JSON)", { exact: true });
-    await task.fill("elsewhere");
-    await page.getByText("This server does not know the task or its schema").waitFor();
-    await task.fill("mail/send");
-    await page.getByText("The task has no schema").waitFor();
-    await task.fill("order");
-    const amount = page.getByLabel("amount", { exact: true });
-    await amount.fill("ten");
-    await page.getByRole("alert").getByText("expected number").waitFor();
-    expect(await amount.getAttribute("aria-invalid")).toBe("true");
-    await expectAccessible(page, "a form with a mistake");
-    await press(page, "Add the job");
-    await page.getByLabel("note", { exact: true }).fill("by hand");
-    await page.getByLabel("size", { exact: true }).selectOption("large");
-    await page.getByLabel("lines", { exact: true }).fill('[{ "sku": 7 }]');
-    await page.getByRole("alert").getByText("lines[0].sku").waitFor();
-    expect(await database.jobs()).toEqual([]);
-    await page.getByLabel("lines", { exact: true }).fill('[{ "sku": "A" }]');
-    // On its way to a number it stays as it is typed.
-    await amount.fill("10.");
-    await amount.press("5");
-    expect(await amount.inputValue()).toBe("10.5");
-    await until(async () => (await page.getByRole("alert").count()) === 0);
-    await press(page, "Edit as JSON");
     const given = { amount: 10.5, note: "by hand", size: "large", lines: [{ sku: "A" }] };
-    expect(JSON.parse(await json.inputValue())).toEqual(given);
-    await json.fill('{ "amount": "ten" ');
-    await page.getByText("This is not JSON").waitFor();
-    await json.fill('{ "amount": "ten" }');
-    await page.getByRole("alert").getByText("amount: ").waitFor();
-    await json.fill(JSON.stringify(given));
+    if (isThorough) await tryMistakes(page, given);
+    else await page.getByLabel("Task", { exact: true }).fill("order");
+    await page.getByRole("button", { name: "Edit as JSON" }).or(json(page)).first().waitFor();
+    if ((await json(page).count()) === 0) await press(page, "Edit as JSON");
+    await json(page).fill(JSON.stringify(given));
     await until(async () => (await page.getByRole("alert").count()) === 0);
-    await page.getByLabel("Key", { exact: true }).fill("order:1");
+    const key = `order:${width}:${theme}`;
+    await page.getByLabel("Key", { exact: true }).fill(key);
     await page.getByLabel("Run at", { exact: true }).fill("2035-01-02T03:04:05");
+    expect(await orders()).toEqual(before);
     await press(page, "Add the job");
     await page.locator("h1").getByText("order").waitFor();
-    expect(await database.jobs()).toMatchObject([{ task_identifier: "order", key: "order:1", payload: given }]);
+    expect(await orders()).toMatchObject([...before, { key, payload: given }]);
 
     await visit(page, "tasks/mail/send");
     await press(page, "Pause task mail/send");
@@ -170,7 +180,6 @@ test.skipIf(!hasBrowser).each(twoViews)(
     await press(page, "Resume task mail/send");
     await until(async () => (await utils.listPauses()).length === 0);
 
-    await utils.addJob("held", {}, { queueName: "tenant-1" });
     await visit(page, "queues");
     await press(page, "Pause queue tenant-1");
     await press(page, "Pause this queue");
@@ -203,6 +212,8 @@ test.skipIf(!hasBrowser).each(twoViews)(
     await press(page, "Free 1 job");
     await until(async () => (await database.job(lost.id))?.locked_by === null);
 
+    const runs = async (): Promise<number> => (await utils.listHistory({ task: "mail/send" })).entries.length;
+    const ranBefore = await runs();
     await visit(page, "cron");
     await press(page, "Pause cron entry nightly");
     await press(page, "Pause this cron entry");
@@ -211,75 +222,81 @@ test.skipIf(!hasBrowser).each(twoViews)(
     await until(async () => (await utils.listPauses()).length === 0);
     await press(page, "Run now: nightly");
     await told(page, /\w/);
-    await until(async () => (await utils.listHistory({ task: "mail/send" })).entries.length > 0);
-    expect(complaintsOf(page)).toEqual([]);
-  },
-);
+    await until(async () => (await runs()) > ranBefore);
+  });
+  expect(complaintsOf(page)).toEqual([]);
+});
 
-test.skipIf(!hasBrowser).each(twoViews)(
-  "bulk actions count first, go on in the background, and can be stopped: $width px, $theme",
-  async (view) => {
-    const { utils, database, url } = await makeScene({ dashboard: { statementTimeout: 60_000 } });
-    const many = 4_000;
+test.skipIf(!hasBrowser)("bulk actions count first, go on in the background, and can be stopped", async () => {
+  const { utils, database, url } = await makeScene({ dashboard: { statementTimeout: 60_000 } });
+  const many = 602;
+  await utils.addJob("invoice/pdf", {}, { maxAttempts: 1 });
+  const [group] = await until(async () => {
+    const groups = await utils.listErrors();
+    return groups.length > 0 && groups;
+  });
+  const page = await open(url);
+
+  await inEveryView(page, async ({ width, theme }, isThorough) => {
+    const task = `many-${width}-${theme}`;
     await database.query(
-      "select graphile_worker.add_job('held', '{}'::json, run_at => now() + interval '1 hour') from generate_series(1, $1)",
-      [many],
+      "select graphile_worker.add_job($1, '{}'::json, run_at => now() + interval '1 hour') from generate_series(1, $2)",
+      [task, many],
     );
-    await utils.addJob("invoice/pdf", {}, { maxAttempts: 1 });
-    const [group] = await until(async () => {
-      const groups = await utils.listErrors();
-      return groups.length > 0 && groups;
-    });
-    const page = await open(url, view);
-
-    await visit(page, "jobs?state=scheduled");
+    await visit(page, `jobs?state=scheduled&task=${task}`);
     const boxes = page.getByRole("checkbox", { name: /Select job/ });
     await boxes.first().waitFor();
     await boxes.nth(0).check();
     await boxes.nth(1).check();
     await page.getByRole("toolbar").getByText("2 selected").waitFor();
-    await expectAccessible(page, "selection");
+    if (isThorough) await expectAccessible(page, "selection");
     await press(page, "Remove");
     await press(page, "Remove 2 jobs");
-    await until(async () => (await utils.countJobs({ state: "scheduled" })) === many - 2);
+    await until(async () => (await utils.countJobs({ state: "scheduled", task })) === many - 2);
 
-    await visit(page, "jobs?state=scheduled&task=held");
+    await visit(page, `jobs?state=scheduled&task=${task}`);
     await boxes.first().waitFor();
     await selectAll(page);
     await press(page, "Fail");
-    await page.getByRole("dialog").getByRole("button", { name: "Fail 3,998 jobs" }).click();
-    await page.getByRole("dialog").getByText("Done: changed 3,998 of 3,998.").waitFor();
-    await expectAccessible(page, "bulk done");
+    await page.getByRole("dialog").getByRole("button", { name: "Fail 600 jobs" }).click();
+    await page.getByRole("dialog").getByText("Done: changed 600 of 600.").waitFor();
+    if (isThorough) await expectAccessible(page, "bulk done");
     await press(page, "Close");
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    expect(await utils.countJobs({ state: "dead" })).toBe(many - 1);
+    expect(await utils.countJobs({ state: "dead", task })).toBe(many - 2);
 
     // The first of its chunks waits for a row that somebody holds; meanwhile it is stopped.
     const client = await database.pool.connect();
     await client.query("begin");
     await client.query(
-      "select from graphile_worker._private_jobs where id = (select min(id) + 100 from graphile_worker._private_jobs) for update",
+      `select from graphile_worker._private_jobs where id = (
+         select min(job.id) + 100 from graphile_worker._private_jobs as job
+         join graphile_worker._private_tasks as task on task.id = job.task_id and task.identifier = $1
+       ) for update`,
+      [task],
     );
-    await visit(page, "jobs?state=dead&task=held");
+    await visit(page, `jobs?state=dead&task=${task}`);
     await boxes.first().waitFor();
     await selectAll(page);
     await press(page, "Remove");
-    await page.getByRole("dialog").getByRole("button", { name: "Remove 3,998 jobs" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Remove 600 jobs" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Stopping …" }).waitFor();
     await client.query("commit");
     client.release();
-    await page.getByRole("dialog").getByText("Stopped: changed 500 of 3,998.").waitFor();
-    expect(await utils.countJobs({ state: "dead", task: "held" })).toBe(3_498);
+    await page.getByRole("dialog").getByText("Stopped: changed 500 of 600.").waitFor();
+    expect(await utils.countJobs({ state: "dead", task })).toBe(100);
     await press(page, "Close");
 
+    const failures = async (): Promise<number> => (await utils.listHistory({ task: "invoice/pdf" })).entries.length;
+    const failuresBefore = await failures();
     await visit(page, `errors/${group!.fingerprint}`);
     await press(page, "Retry all of these (1)");
     await page.getByRole("dialog").getByRole("button", { name: "Retry 1 job" }).click();
     await page.getByRole("dialog").getByText("Done: changed 1 of 1.").waitFor();
-    await until(async () => (await utils.listHistory({ task: "invoice/pdf" })).entries.length >= 2);
-    await visit(page, "audit");
-    await page.locator("main").getByText("3,998").first().waitFor();
-    expect(complaintsOf(page)).toEqual([]);
-  },
-);
+    await until(async () => (await failures()) > failuresBefore);
+  });
+  await visit(page, "audit");
+  await page.locator("main").getByText("600").first().waitFor();
+  expect(complaintsOf(page)).toEqual([]);
+});

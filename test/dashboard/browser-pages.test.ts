@@ -6,6 +6,7 @@ import {
   expectAccessible,
   expectNoSidewaysScroll,
   hasBrowser,
+  setView,
   useBrowser,
   views,
   visit,
@@ -62,14 +63,13 @@ test.skipIf(!hasBrowser)(
       ["nowhere", "There is no such page."],
     ];
     for (const [path, text] of pages) {
-      await page.setViewportSize({ width: 1440, height: 900 });
+      await setView(page, views[0]!);
       if (path === "nowhere") await goNowhere(page);
       else await visit(page, path);
       await page.locator("main").getByText(text).first().waitFor();
-      for (const { width, theme } of views) {
-        const what = `${path} at ${width} px, ${theme}`;
-        await page.setViewportSize({ width, height: 900 });
-        await page.emulateMedia({ colorScheme: theme });
+      for (const view of views) {
+        const what = `${path} at ${view.width} px, ${view.theme}`;
+        await setView(page, view);
         await page.locator("main").getByText(text).locator("visible=true").first().waitFor();
         await expectAccessible(page, what);
         await expectNoSidewaysScroll(page, what);

@@ -37,7 +37,7 @@ export function useBrowser(): (url: string, view?: View) => Promise<Page> {
   afterAll(() => browser?.close());
   return async (url, { width, theme } = views[0]!) => {
     const context = await browser!.newContext({
-      viewport: { width, height: width === 390 ? 844 : 900 },
+      viewport: sizeOf(width),
       colorScheme: theme,
       reducedMotion: "reduce",
     });
@@ -49,6 +49,29 @@ export function useBrowser(): (url: string, view?: View) => Promise<Page> {
     await page.goto(url);
     return page;
   };
+}
+
+function sizeOf(width: View["width"]): { width: number; height: number } {
+  return { width, height: width === 390 ? 844 : 900 };
+}
+
+/** Shows a page that is open in another way. */
+export async function setView(page: Page, { width, theme }: View): Promise<void> {
+  await page.setViewportSize(sizeOf(width));
+  await page.emulateMedia({ colorScheme: theme });
+}
+
+/**
+ * Does the same in every view, on one page. `isThorough` in the first and the last, which differ in both respects: what takes long and depends little on
+ * the view is left to those.
+ */
+export async function inEveryView(page: Page, act: (view: View, isThorough: boolean) => Promise<void>): Promise<void> {
+  for (const view of views) {
+    await setView(page, view);
+    await act(view, view === views[0] || view === views.at(-1)).catch((error: unknown) => {
+      throw new Error(`At ${view.width} px, ${view.theme}: ${String(error)}`, { cause: error });
+    });
+  }
 }
 
 const complaints = new WeakMap<Page, string[]>();

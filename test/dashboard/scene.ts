@@ -30,6 +30,7 @@ interface SceneOptions {
   readonly tasks?: TaskList;
   readonly taskOptions?: RunnerOptions["taskOptions"];
   readonly dashboard?: Partial<ServeDashboardOptions>;
+  readonly concurrency?: number;
 }
 
 /** A database, a worker that runs jobs, and a dashboard over both. */
@@ -37,6 +38,7 @@ export async function makeScene({
   tasks: further = {},
   taskOptions,
   dashboard = {},
+  concurrency = 4,
 }: SceneOptions = {}): Promise<Scene> {
   const database = await freshDatabase();
   const { logger } = rememberingLogger();
@@ -68,7 +70,7 @@ export async function makeScene({
     taskList: tasks,
     ...(taskOptions && { taskOptions }),
     parsedCronItems: cronItems,
-    concurrency: 4,
+    concurrency,
     pollInterval: 100,
     history: "full",
     recovery: true,
