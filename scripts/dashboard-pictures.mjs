@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { startEmbedded } from "@hathi/embedded";
+import { placeStacksIn } from "./pictures/place-stacks.mjs";
 import { openShop } from "./pictures/shop.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -16,6 +17,7 @@ const output = join(root, "docs/public/dashboard");
 const folder = mkdtempSync(join(os.tmpdir(), "hathi-pictures-"));
 const { chromium } = createRequire(join(root, "test/dashboard/package.json"))("playwright-core");
 
+placeStacksIn("/srv/shop");
 mkdirSync(output, { recursive: true });
 const postgres = await startEmbedded({ dataDir: join(folder, "postgres") });
 const shop = await openShop(postgres.connectionString, (name) => {

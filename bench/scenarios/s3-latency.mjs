@@ -12,7 +12,7 @@ export const s3 = {
     { key: "p50", title: "p50 ms", better: "lower" },
     { key: "p99", title: "p99 ms", better: "lower" },
   ],
-  joins: ["raw-notify"],
+  joins: ["raw-notify", "ours-history-outcomes", "ours-history-full"],
   cases: ({ scale }) => [
     { title: "idle", request: { mode: "spaced", count: scale(1000), restMs: 10 } },
     { title: "500 jobs/s", request: { mode: "steady", count: scale(5000), perSecond: 500 } },
