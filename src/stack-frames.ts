@@ -1,7 +1,7 @@
 import { errorTitle } from "./error-text.ts";
 import { clip } from "./util/clip.ts";
-import { isFrame } from "./util/frame.ts";
 import { peek } from "./util/plain.ts";
+import { isFrame } from "./util/stack-frame.ts";
 
 /** What history keeps of a stack takes this many bytes at most; its head is kept, which is nearest to the failure. */
 const maxBytes = 4_096;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { stackFrames } from "../src/stack-frames.ts";
-import { isOwnFrame } from "../src/util/frame.ts";
+import { isOwnFrame } from "../src/util/stack-frame.ts";
 
 function withStack(message: string, lines: readonly string[], further: object = {}): Error {
   return Object.assign(new Error(message), { stack: [`Error: ${message}`, ...lines].join("\n") }, further);

@@ -15,8 +15,8 @@ import { checkInteger, checkJobId, type JobId } from "../job-checks.ts";
 import { findPause, type Pause } from "../pause.ts";
 import { type ReportedProgress, toReported } from "../progress.ts";
 import { checkState, type JobFilter, type JobState } from "./job-filter.ts";
-import { type Look, planLook } from "./look.ts";
 import { readPauses } from "./read-pauses.ts";
+import { planScan, type ScanPlan } from "./scan-plan.ts";
 
 interface MaybePaused {
   /** What keeps it from starting, if it is neither running nor failed. */
@@ -68,7 +68,7 @@ export async function listJobs(
   const size = checkInteger("limit", limit, 1, 1000);
   const params = paramsOf(filter);
   const upTo = least(params.upTo, after === undefined || after === null ? null : BigInt(checkJobId(after)) - 1n);
-  const look = lookAt === undefined ? everything : await planLook(db, filter, { up: null, down: upTo }, lookAt);
+  const look = lookAt === undefined ? everything : await planScan(db, filter, { up: null, down: upTo }, lookAt);
   const page = { ...params, upTo, from: look.end ?? params.from, limit: size + 1 };
   const rows = look.among
     ? await db.run(listJobsAmong[stateOf(filter)], { ...page, ids: look.among })
@@ -78,7 +78,7 @@ export async function listJobs(
   return { jobs, next: rows.length > size ? jobs.at(-1)!.id : look.end };
 }
 
-const everything: Look = { end: null, among: null };
+const everything: ScanPlan = { end: null, among: null };
 
 /** Looks at a bounded number of jobs from the oldest on, and says which of them match. */
 export async function scanJobs(
@@ -88,7 +88,7 @@ export async function scanJobs(
 ): Promise<JobScan> {
   const params = paramsOf(filter);
   const from = after === undefined || after === null ? "0" : String(BigInt(checkJobId(after)) + 1n);
-  const { end, among } = await planLook(db, filter, { up: from, down: null }, lookAt);
+  const { end, among } = await planScan(db, filter, { up: from, down: null }, lookAt);
   const upTo = least(params.upTo, end === null ? null : BigInt(end));
   const page = { ...params, from, upTo, limit: lookAt };
   const rows = among

@@ -1,6 +1,6 @@
 import type { HistoryEntry, JobHistoryEntry } from "../index.ts";
-import { isFrame, isOwnFrame } from "../util/frame.ts";
 import { printable, printableLines } from "../util/printable.ts";
+import { isFrame, isOwnFrame } from "../util/stack-frame.ts";
 import { formatSpan } from "../util/time-span.ts";
 import { formatMoment } from "./job-table.ts";
 import { type Column, formatTable } from "./table.ts";

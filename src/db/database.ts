@@ -4,7 +4,7 @@ import type { EnhancedWithPgClient, WithPgClient } from "../task.ts";
 import { backoffMs } from "../util/backoff.ts";
 import { sleep } from "../util/sleep.ts";
 import { requestCancel } from "./cancel-request.ts";
-import { dropIdleClients, watchForAnswer } from "./forgotten.ts";
+import { dropIdleClients, watchForAnswer } from "./forgotten-connection.ts";
 import { putBack, takeClient } from "./pooled-client.ts";
 import { queryWithin, type Watch } from "./query-within.ts";
 import { breaksPreparedStatements, isRepeatable, isSilence, isUnreachable, lockNotAvailable } from "./sqlstate.ts";

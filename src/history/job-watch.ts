@@ -6,7 +6,7 @@ import { notify } from "../db/statements/notify.ts";
 import { type WatchedJobRow, watchJobs } from "../db/statements/watch.ts";
 import type { Logger } from "../logger.ts";
 import { clearTimeout, monotonicMs, setTimeout } from "../util/timers.ts";
-import { type Hearer, SharedEar } from "./shared-ear.ts";
+import { SharedListener, type Subscriber } from "./shared-listener.ts";
 
 /** What a watcher gets after each query about its job. */
 export interface Watcher {
@@ -50,15 +50,15 @@ export class JobWatch {
   #timer: NodeJS.Timeout | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
   #linger: NodeJS.Timeout | undefined;
-  readonly #hearer: Hearer | undefined;
-  #ear: SharedEar | undefined;
+  readonly #subscriber: Subscriber | undefined;
+  #shared: SharedListener | undefined;
   #isDeaf = false;
   #closed: Error | undefined;
 
   constructor(options: JobWatchOptions) {
     this.#options = options;
     this.#outages = new OutageLog(options.logger);
-    if (options.listenOn) this.#hearer = this.#makeHearer(options.listenOn);
+    if (options.listenOn) this.#subscriber = this.#makeSubscriber(options.listenOn);
   }
 
   /** Asks about the job until the returned function is called. */
@@ -100,28 +100,28 @@ export class JobWatch {
   #begin(): void {
     clearTimeout(this.#linger);
     this.#polledAt = monotonicMs();
-    if (this.#hearer && !this.#ear && !this.#isDeaf) this.#ear = SharedEar.join(this.#hearer);
+    if (this.#subscriber && !this.#shared && !this.#isDeaf) this.#shared = SharedListener.join(this.#subscriber);
   }
 
   async #stopListening(): Promise<void> {
-    const ear = this.#ear;
-    this.#ear = undefined;
-    if (!this.#hearer) return;
-    this.#outages.leave(this.#hearer);
-    await ear?.leave(this.#hearer);
+    const shared = this.#shared;
+    this.#shared = undefined;
+    if (!this.#subscriber) return;
+    this.#outages.leave(this.#subscriber);
+    await shared?.leave(this.#subscriber);
   }
 
-  #makeHearer(listenOn: ListenOn): Hearer {
+  #makeSubscriber(listenOn: ListenOn): Subscriber {
     const { database, logger } = this.#options;
-    const hearer: Hearer = {
+    const subscriber: Subscriber = {
       listenOn,
       notify: (channel, payload) => database.run(notify, { channel, payload }),
       onListening: () => {
-        this.#outages.well(hearer);
+        this.#outages.well(subscriber);
         this.#askAll();
       },
       onEnded: (payload) => this.#hear(payload),
-      onError: (error) => this.#outages.trouble(hearer, troubleOf(error), error),
+      onError: (error) => this.#outages.trouble(subscriber, troubleOf(error), error),
       onDeaf: (isOwner) => {
         this.#isDeaf = true;
         logger[isOwner ? "info" : "debug"](
@@ -129,7 +129,7 @@ export class JobWatch {
         );
       },
     };
-    return hearer;
+    return subscriber;
   }
 
   /** Ids as JSON, or none if there were too many. */
@@ -159,7 +159,7 @@ export class JobWatch {
 
   /** When everything is asked about again. */
   get #pollAt(): number {
-    return this.#polledAt + (this.#ear?.isListening ? pollMs : deafPollMs);
+    return this.#polledAt + (this.#shared?.isListening ? pollMs : deafPollMs);
   }
 
   /** Sets the timer for the next question: soon, if there is one to ask, else at the next poll. */

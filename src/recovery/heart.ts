@@ -7,7 +7,7 @@ import { backoffMs } from "../util/backoff.ts";
 import { Pulse } from "../util/pulse.ts";
 import { sleep } from "../util/sleep.ts";
 import { monotonicMs } from "../util/timers.ts";
-import { Line } from "./line.ts";
+import { HeartbeatConnection } from "./heartbeat-connection.ts";
 import type { LoopBoard } from "./loop-board.ts";
 import { Witness } from "./witness.ts";
 import type { WorkerMetadata } from "./worker-metadata.ts";
@@ -78,7 +78,7 @@ export class Heart {
   /** The worker does not yet know that it has another id. */
   #isRenewing = false;
   #metadata: WorkerMetadata;
-  #line: Line | undefined;
+  #connection: HeartbeatConnection | undefined;
   #former: SessionRow | undefined;
   /** The worker and the key that others know. */
   #told = "";
@@ -130,7 +130,7 @@ export class Heart {
         await this.#rest(signal);
       } catch (error) {
         // Others notice the loss of the lock, and wait for the grace period.
-        if (this.#line?.key) this.#surroundings.board.limit(crashGrace / 2);
+        if (this.#connection?.key) this.#surroundings.board.limit(crashGrace / 2);
         this.#close();
         this.#noteOverdue();
         if (this.#troubledAt === undefined) this.#surroundings.tell({ kind: "trouble", ...troubleOf(error) });
@@ -142,22 +142,22 @@ export class Heart {
   }
 
   async #beat(): Promise<void> {
-    const line = await this.#openLine();
+    const connection = await this.#connect();
     this.#isDoubted = false;
     const sentAt = monotonicMs();
-    const told = `${this.#workerId} ${line.key}`;
-    const [row] = await line.run(beat, {
+    const told = `${this.#workerId} ${connection.key}`;
+    const [row] = await connection.run(beat, {
       id: this.#workerId,
-      key: told === this.#told ? null : line.key,
+      key: told === this.#told ? null : connection.key,
       metadata: { ...this.#metadata, loopDelayMs: this.#loopDelayMs(), ...(this.#block && { blocked: this.#block }) },
     });
-    if (!row?.is_known) await this.#renew(line);
+    if (!row?.is_known) await this.#renew(connection);
     else {
       this.#told = told;
       if (!this.#isRenewing) this.#allow(sentAt);
     }
     if (row) this.#recover(row.now_ms);
-    if (row) await this.#examine(line, row);
+    if (row) await this.#examine(connection, row);
   }
 
   /** The longest delay since the last heartbeat. A block that is not over yet is reported on its own. */
@@ -174,23 +174,23 @@ export class Heart {
     this.#troubledAt = undefined;
   }
 
-  async #openLine(): Promise<Line> {
-    if (this.#line && !this.#line.isLost) return this.#line;
+  async #connect(): Promise<HeartbeatConnection> {
+    if (this.#connection && !this.#connection.isLost) return this.#connection;
     const { settings, schema } = this.#options;
-    if (this.#line?.key) this.#surroundings.board.limit(settings.crashGrace / 2);
+    if (this.#connection?.key) this.#surroundings.board.limit(settings.crashGrace / 2);
     this.#close();
     const statementMs = beatPatienceMs(settings);
-    this.#line = await Line.open({
+    this.#connection = await HeartbeatConnection.open({
       connect: this.#surroundings.connect,
       schema,
       onLost: () => this.#pulse.nudge(),
       statementMs,
-      // By then we have noticed ourselves, and have another line.
+      // By then we have noticed ourselves, and have another connection.
       silenceMs: 2 * (settings.heartbeatInterval + statementMs),
       former: this.#former,
     });
     this.#former = undefined;
-    return this.#line;
+    return this.#connection;
   }
 
   #allow(sentAt: number): void {
@@ -209,19 +209,19 @@ export class Heart {
   }
 
   /** Others have buried us: what ran under the old id is theirs now, and we go on under a new one. */
-  async #renew(line: Line): Promise<void> {
+  async #renew(connection: HeartbeatConnection): Promise<void> {
     const from = this.#workerId;
     const to = from.replace(/[^-]*$/, randomBytes(9).toString("hex"));
     // Until the worker has taken the new id, it must not start what it holds under the old one.
     this.#surroundings.board.limit(0);
-    await line.run(registerWorker, { id: to, metadata: this.#metadata });
+    await connection.run(registerWorker, { id: to, metadata: this.#metadata });
     this.#workerId = to;
     this.#isRenewing = true;
     this.#surroundings.tell({ kind: "renewed", from, to });
   }
 
-  async #examine(line: Line, row: BeatRow): Promise<void> {
-    if (await line.isBetrayedBy(row.pid, this.#workerId)) this.#surroundings.tell({ kind: "pooled" });
+  async #examine(connection: HeartbeatConnection, row: BeatRow): Promise<void> {
+    if (await connection.isBetrayedBy(row.pid, this.#workerId)) this.#surroundings.tell({ kind: "pooled" });
     const schema = { breaking: row.breaking ?? 0, announced: row.announced ?? 0 };
     if (schema.breaking > this.#schema.breaking || schema.announced > this.#schema.announced) {
       this.#surroundings.tell({ kind: "schema", ...schema });
@@ -229,12 +229,12 @@ export class Heart {
     this.#schema = schema;
   }
 
-  /** Until the next beat is due, or the line is lost, or there is something to beat about. */
+  /** Until the next beat is due, or the connection is lost, or there is something to beat about. */
   async #rest(signal: AbortSignal): Promise<void> {
     const dueAt = monotonicMs() + this.#options.settings.heartbeatInterval;
     while (!signal.aborted) {
       const restMs = dueAt - monotonicMs();
-      if (restMs <= 0 || this.#isDoubted || this.#line?.isLost || this.#isBlockedTooLong()) return;
+      if (restMs <= 0 || this.#isDoubted || this.#connection?.isLost || this.#isBlockedTooLong()) return;
       await this.#pulse.wait(Math.min(restMs, this.#lookMs), signal);
       if (await this.#watchLoop()) return;
     }
@@ -266,7 +266,7 @@ export class Heart {
 
   async #nameJobs(): Promise<string[]> {
     const jobIds = this.#surroundings.board.jobIds();
-    const rows = (await this.#line?.run(nameJobs, { jobIds })) ?? [];
+    const rows = (await this.#connection?.run(nameJobs, { jobIds })) ?? [];
     return jobIds.map((id) => `${id} (${rows.find((row) => row.id === id)?.task ?? "unknown"})`);
   }
 
@@ -283,8 +283,8 @@ export class Heart {
   }
 
   #close(): void {
-    this.#former = this.#line?.session ?? this.#former;
-    this.#line?.close();
-    this.#line = undefined;
+    this.#former = this.#connection?.session ?? this.#former;
+    this.#connection?.close();
+    this.#connection = undefined;
   }
 }

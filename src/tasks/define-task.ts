@@ -1,5 +1,5 @@
-import type { KeptResult } from "../as-json.ts";
 import { ConfigError, PayloadError } from "../errors.ts";
+import type { KeptResult } from "../kept-result.ts";
 import type { PromiseOrDirect, TaskHelpers } from "../task.ts";
 import type { InputOf, OutputOf, StandardSchema, TaskDefinition } from "../task-definition.ts";
 import { type DefinedDefaults, makeDefinition } from "./definition.ts";

@@ -4,7 +4,7 @@ import type { RecoveryOptions } from "../../src/config/recovery-options.ts";
 import { connectDirectly } from "../../src/db/direct-client.ts";
 import { beat } from "../../src/db/statements/heartbeat.ts";
 import { makeWorkerUtils, type Runner, type RunnerOptions, run } from "../../src/index.ts";
-import { Line, type LineOptions } from "../../src/recovery/line.ts";
+import { HeartbeatConnection, type HeartbeatConnectionOptions } from "../../src/recovery/heartbeat-connection.ts";
 import { deferred } from "../../src/util/deferred.ts";
 import { freshDatabase, type TestDatabase, testPool } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
@@ -289,10 +289,10 @@ test("where a thread cannot be had, beats come from the main one and a warning s
 function openLine(
   database: TestDatabase,
   connect = () => connectDirectly(database.url),
-  former?: LineOptions["former"],
-): Promise<Line> {
+  former?: HeartbeatConnectionOptions["former"],
+): Promise<HeartbeatConnection> {
   const limits = { statementMs: 5_000, silenceMs: 60_000 };
-  return Line.open({ connect, schema: database.schema, onLost: () => undefined, former, ...limits });
+  return HeartbeatConnection.open({ connect, schema: database.schema, onLost: () => undefined, former, ...limits });
 }
 
 test("through a pooler no lock is taken and no setting changed, since it would stay behind", async () => {

@@ -1,7 +1,7 @@
 import { knexQuery } from "./knex.ts";
 import { kyselyQuery } from "./kysely.ts";
-import { hasMethods, notATransaction, type Stranger } from "./marks.ts";
 import type { Query } from "./query.ts";
+import { hasMethods, notATransaction, type Stranger } from "./recognise.ts";
 
 interface EntityManager {
   /** A transaction of Knex up to MikroORM 6, of Kysely from 7 on. */

@@ -1,5 +1,5 @@
-import { hasMethods, notATransaction, rowsOf, type Stranger } from "./marks.ts";
 import type { Query } from "./query.ts";
+import { hasMethods, notATransaction, rowsOf, type Stranger } from "./recognise.ts";
 
 interface PrismaTransaction {
   $queryRawUnsafe(text: string, ...values: unknown[]): PromiseLike<unknown>;

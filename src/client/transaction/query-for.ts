@@ -2,12 +2,12 @@ import { ConfigError } from "../../errors.ts";
 import { drizzleQuery } from "./drizzle.ts";
 import { knexQuery } from "./knex.ts";
 import { kyselyQuery } from "./kysely.ts";
-import { rowsOf, type Stranger } from "./marks.ts";
 import { mikroOrmQuery } from "./mikro-orm.ts";
 import { pgQuery } from "./pg-client.ts";
 import { postgresJsQuery } from "./postgres-js.ts";
 import { prismaQuery } from "./prisma.ts";
 import type { Query } from "./query.ts";
+import { rowsOf, type Stranger } from "./recognise.ts";
 import { typeOrmQuery } from "./typeorm.ts";
 
 /** Each knows its own library by marks that no other has, so their order does not matter. */

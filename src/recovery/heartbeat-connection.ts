@@ -4,7 +4,7 @@ import { clientDatabase, type Database } from "../db/database.ts";
 import { directBackend } from "../db/direct-client.ts";
 import { endSession, openLine, type SessionRow, withdrawLine } from "../db/statements/heartbeat.ts";
 
-export interface LineOptions {
+export interface HeartbeatConnectionOptions {
   readonly connect: () => Promise<PoolClient>;
   readonly schema: string;
   readonly onLost: () => void;
@@ -12,15 +12,15 @@ export interface LineOptions {
   readonly statementMs: number;
   /** After how long without a word from us the server may end the session. */
   readonly silenceMs: number;
-  /** The session of the line before this one. The server may take it for alive, and then only we know better. */
+  /** The session of the connection before this one. The server may take it for alive, and then only we know better. */
   readonly former: SessionRow | undefined;
 }
 
 /**
  * The connection for a worker's heartbeats. Where nothing stands between it and its server process, it holds a lock that goes when the
- * connection goes, so that a death is noticed at once. The key of the lock is new for each line: nothing waits for it.
+ * connection goes, so that a death is noticed at once. The key of the lock is new for each connection: nothing waits for it.
  */
-export class Line {
+export class HeartbeatConnection {
   readonly run: Database["run"];
   readonly #client: PoolClient;
   #session: SessionRow | undefined;
@@ -38,16 +38,22 @@ export class Line {
     client.on("end", lose);
   }
 
-  static async open({ connect, schema, onLost, former, ...limits }: LineOptions): Promise<Line> {
+  static async open({
+    connect,
+    schema,
+    onLost,
+    former,
+    ...limits
+  }: HeartbeatConnectionOptions): Promise<HeartbeatConnection> {
     const client = await connect();
-    const line = new Line(client, schema, onLost);
+    const connection = new HeartbeatConnection(client, schema, onLost);
     try {
       // Through a pooler a lock, and our settings, would stay behind with a server process that others go on using.
-      if ((await directBackend(client)) !== undefined) await line.#hold(limits);
-      if (former) await line.run(endSession, former).catch(() => undefined); // the server ends it by itself later
-      return line;
+      if ((await directBackend(client)) !== undefined) await connection.#hold(limits);
+      if (former) await connection.run(endSession, former).catch(() => undefined); // the server ends it by itself later
+      return connection;
     } catch (error) {
-      line.close();
+      connection.close();
       throw error;
     }
   }
@@ -56,7 +62,7 @@ export class Line {
     return this.#isLost;
   }
 
-  /** The key of the lock that this line holds; null through a pooler. */
+  /** The key of the lock that this connection holds; null through a pooler. */
   get key(): string | null {
     return this.#key;
   }

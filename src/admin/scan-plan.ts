@@ -6,7 +6,7 @@ import { checkState, type JobFilter } from "./job-filter.ts";
 import { canFindStates } from "./state-indexes.ts";
 
 /** What a search over a bounded number of jobs goes through. */
-export interface Look {
+export interface ScanPlan {
   /** The id at which it ends; null if it reaches the last job. */
   readonly end: string | null;
   /** Jobs that are the only ones which can match; null if that is not known. */
@@ -26,7 +26,12 @@ const few = 1_000;
  * Decides how to look at `lookAt` jobs at most. The jobs of a task, a queue or an error that has few are found by index, as are those that run or are dead where
  * there are indexes of them; otherwise it is a stretch of ids, whatever jobs have them.
  */
-export async function planLook(db: Database, filter: JobFilter, { up, down }: Start, lookAt: number): Promise<Look> {
+export async function planScan(
+  db: Database,
+  filter: JobFilter,
+  { up, down }: Start,
+  lookAt: number,
+): Promise<ScanPlan> {
   const limit = checkInteger("lookAt", lookAt, 1, 1_000_000);
   const state = filter.state === undefined ? "all" : checkState(filter.state);
   const isAvailable = state === "waiting" || state === "scheduled";
