@@ -2,6 +2,7 @@ import { inspect } from "node:util";
 import { ConfigError } from "./errors.ts";
 import { suggestion } from "./util/nearest.ts";
 import { parseSpan } from "./util/time-span.ts";
+import { expectWholeNumber } from "./util/whole-number.ts";
 
 /** Where a value is in the payload: `"tenantId"`, `"customer.id"`, or the names one by one: `["customer", "id"]`. */
 export type PayloadPath = string | readonly string[];
@@ -173,8 +174,9 @@ function readNumberOrPath(what: "weight" | "cost", value: unknown, name: string,
 }
 
 function readCount(value: unknown, name: string, least: number, most = largest): number {
-  if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
-  throw wrong(name, `a whole number from ${least} to ${most}`, value);
+  const expected = expectWholeNumber(value, least, most);
+  if (expected) throw wrong(name, expected, value);
+  return value as number;
 }
 
 function readObject(value: unknown, name: string, keys?: readonly string[]): Record<string, unknown> {

@@ -21,6 +21,7 @@ import {
 } from "./limit-options.ts";
 import { suggestion } from "./util/nearest.ts";
 import { parseSpan } from "./util/time-span.ts";
+import { expectWholeNumber } from "./util/whole-number.ts";
 
 /** A length of time: milliseconds, or a string such as `"30s"`. */
 export type Duration = number | string;
@@ -167,10 +168,10 @@ function readDuration(value: unknown, name: string, atLeast: number): number {
   );
 }
 
-function readInteger(value: unknown, name: string, least: number, most = Number.MAX_SAFE_INTEGER): number {
-  if (typeof value === "number" && Number.isSafeInteger(value) && value >= least && value <= most) return value;
-  const range = most === Number.MAX_SAFE_INTEGER ? `from ${least} up` : `from ${least} to ${most}`;
-  throw new ConfigError(`'${name}' must be a whole number ${range}, got ${inspect(value)}.`);
+function readInteger(value: unknown, name: string, least: number, most?: number): number {
+  const expected = expectWholeNumber(value, least, most);
+  if (expected) throw new ConfigError(`'${name}' must be ${expected}, got ${inspect(value)}.`);
+  return value as number;
 }
 
 function readBoolean(value: unknown, name: string): boolean {

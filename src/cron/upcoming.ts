@@ -1,3 +1,4 @@
+import { expectWholeNumber } from "../util/whole-number.ts";
 import type { ParsedCronItem } from "./cron-item.ts";
 import { type ClockChange, eachDue, zoneOf } from "./due.ts";
 import { type CronItemInput, parseCronItem } from "./parse-cron-item.ts";
@@ -34,9 +35,8 @@ function collectRuns(
   defaultTimeZone: string | undefined,
 ): CronRun[] {
   if (Number.isNaN(from.getTime())) throw new RangeError("'from' must be a valid date.");
-  if (!Number.isInteger(count) || count < 0) {
-    throw new RangeError(`'count' must be a whole number from 0 up, got ${String(count)}.`);
-  }
+  const expected = expectWholeNumber(count, 0);
+  if (expected) throw new RangeError(`'count' must be ${expected}, got ${String(count)}.`);
   const zone = zoneOf(item, defaultTimeZone);
   const runs: CronRun[] = [];
   let start = from;

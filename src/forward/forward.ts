@@ -4,6 +4,7 @@ import type { Forwarder } from "../forwarder.ts";
 import type { Task, TaskHelpers } from "../task.ts";
 import type { BackoffFunction, BackoffOptions } from "../task-options.ts";
 import { suggestion } from "../util/nearest.ts";
+import { expectWholeNumber } from "../util/whole-number.ts";
 import { makeMessage } from "./message.ts";
 import { Publisher } from "./publisher.ts";
 import type { Publish, Target } from "./target.ts";
@@ -57,6 +58,6 @@ export function forward(options: ForwardOptions): Forwarder {
 }
 
 function checkCount(name: string, value: unknown): void {
-  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 1 && value <= 100_000) return;
-  throw new ConfigError(`'${name}' of forward() must be a whole number from 1 to 100000, got ${inspect(value)}.`);
+  const expected = expectWholeNumber(value, 1, 100_000);
+  if (expected) throw new ConfigError(`'${name}' of forward() must be ${expected}, got ${inspect(value)}.`);
 }

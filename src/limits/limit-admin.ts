@@ -8,6 +8,7 @@ import { checkInteger } from "../job-checks.ts";
 import { formatPath, type PayloadPath, readPath } from "../limit-options.ts";
 import { suggestion } from "../util/nearest.ts";
 import { parseSpan } from "../util/time-span.ts";
+import { expectWholeNumber } from "../util/whole-number.ts";
 
 /** Which of the limits with a name is meant, where there are several. */
 export interface LimitTarget {
@@ -192,8 +193,9 @@ function readTarget(
 
 function readWhole(what: string, value: number | undefined, least: number, most: number): number | null {
   if (value === undefined) return null;
-  if (Number.isInteger(value) && value >= least && value <= most) return value;
-  throw new JobSpecError(`'${what}' must be a whole number from ${least} to ${most}, got ${inspect(value)}.`);
+  const expected = expectWholeNumber(value, least, most);
+  if (expected) throw new JobSpecError(`'${what}' must be ${expected}, got ${inspect(value)}.`);
+  return value;
 }
 
 function readPeriod(value: number | string | undefined): number | null {
