@@ -61,7 +61,7 @@ export type JobOutcomeName = "succeeded" | "failed" | "permanentlyFailed" | "sno
 
 /** Every event and its fields. Each payload also carries `ctx`. */
 export interface HathiEventMap {
-  /** A pool was made; it is about to look for work. */
+  /** A pool was made; it is about to claim jobs. */
   "pool:create": PoolEvent;
   /** A connection for LISTEN is being made, after so many failed attempts. */
   "pool:listen:connecting": PoolEvent & { attempts: number };
@@ -69,13 +69,13 @@ export interface HathiEventMap {
   "pool:listen:success": PoolEvent & { client: PoolClient };
   /** It could not be made (then there is no client), or broke; it is made again. */
   "pool:listen:error": PoolEvent & { error: unknown; client: PoolClient | undefined };
-  /** The database said that there may be work. */
+  /** The database announced that there may be jobs. */
   "pool:listen:notification": PoolEvent & { message: Notification; client: PoolClient };
   /** Something is paused that concerns this pool: its jobs are not started from here on. */
   "pool:pause": PoolEvent & { pause: Pause };
   /** That pause is over. */
   "pool:resume": PoolEvent & { pause: Pause };
-  /** The LISTEN connection was given up. */
+  /** The LISTEN connection was closed. */
   "pool:listen:release": PoolEvent & { client: PoolClient };
   /** The pool cannot keep its promises any more and stops; `action` says what it was doing. */
   "pool:fatalError": PoolEvent & { error: unknown; action: string };
@@ -91,9 +91,9 @@ export interface HathiEventMap {
   "pool:gracefulShutdown": ShutdownEvent & { message: string };
   /** That failed, so a forceful shutdown follows. */
   "pool:gracefulShutdown:error": ShutdownEvent & { error: unknown };
-  /** Never emitted; kept so that listeners written for Graphile Worker compile. */
+  /** A plugin's `stopWorker` hook failed; the shutdown continues. */
   "pool:gracefulShutdown:workerError": ShutdownEvent & { error: unknown; job: Job | null };
-  /** All running jobs have ended, and it is written how. */
+  /** All running jobs have ended, and their outcomes are written. */
   "pool:gracefulShutdown:complete": ShutdownEvent;
   /** Nothing is waited for: jobs that run are failed and unlocked. */
   "pool:forcefulShutdown": ShutdownEvent & { message: string };
@@ -126,23 +126,23 @@ export interface HathiEventMap {
   "worker:release": WorkerEvent;
   /** A slot has ended. */
   "worker:stop": WorkerEvent & { error?: unknown };
-  /** The pool looks for work; one event for each free slot. */
+  /** The pool claims jobs; one event for each free slot. */
   "worker:getJob:start": WorkerEvent;
-  /** That look failed; it is repeated. */
+  /** That claim failed; it is repeated. */
   "worker:getJob:error": WorkerEvent & { error: unknown };
-  /** It found less than there were free slots. */
+  /** It found fewer jobs than there were free slots. */
   "worker:getJob:empty": WorkerEvent;
-  /** It could not be written how a job ended. */
+  /** The outcome of a job could not be written. */
   "worker:fatalError": WorkerEvent & { error: unknown; jobError: Error | null };
   /** The task is about to be called. */
   "job:start": JobEvent;
-  /** The task returned; the database does not know yet. */
+  /** The task returned; its outcome is not written yet. */
   "job:success": JobEvent & { durationMs: number };
-  /** The task threw; the database does not know yet. (For a job that may not be put off once more, it does.) */
+  /** The task threw; its outcome is not written yet, except for a job that has used up its `maxSnoozes`. */
   "job:error": JobErrorEvent;
   /** The same, on the last attempt. */
   "job:failed": JobErrorEvent;
-  /** The database knows how the job ended. */
+  /** The outcome of the job is written. */
   "job:complete": JobEvent & {
     error: Error | null;
     durationMs: number;
@@ -150,13 +150,13 @@ export interface HathiEventMap {
     /** When it runs again, if it was snoozed. */
     runAt?: Date;
   };
-  /** The job has reported how far it is, and that is written. */
+  /** The job has reported its progress, and that is written. */
   "job:progress": JobEvent & { progress: JobProgress };
   /** A running job was cancelled from outside; its `abortSignal` fires now. */
   "job:cancelling": JobEvent & { error: Error };
   /** The job is cancelled, from outside or by its task, and gone. */
   "job:cancelled": JobErrorEvent;
-  /** The task put the job off, and that is written. */
+  /** The task postponed the job, and that is written. */
   "job:snoozed": JobErrorEvent & { runAt: Date };
   /** The job took longer than its `timeout`; its `abortSignal` fires now. */
   "job:timeout": JobEvent & { timeoutMs: number };
@@ -164,7 +164,7 @@ export interface HathiEventMap {
   "job:overrun": JobEvent & { durationMs: number; timeoutMs: number; isReplaced: boolean };
   /** The job was returned, not failed: its worker had to stop before the job ended. */
   "job:interrupted": JobEvent & { reason: string };
-  /** The job was no longer ours when its end was written; nothing was changed. */
+  /** The job no longer belonged to this pool when its outcome was to be written; nothing was changed. */
   "job:lost": JobEvent & { error: Error | null; durationMs?: number; outcome?: JobOutcomeName };
   /** Recurring jobs are about to be scheduled; missed runs come first. */
   "cron:starting": CronEvent & { start: Date };
@@ -180,9 +180,9 @@ export interface HathiEventMap {
   "cron:schedule": CronEvent & { timestamp: number; jobsAndIdentifiers: JobAndCronIdentifier[] };
   /** They were added, by this process or by another one. */
   "cron:scheduled": CronEvent & { timestamp: number; jobsAndIdentifiers: JobAndCronIdentifier[] };
-  /** Locks older than four hours are about to be looked for. */
+  /** A scan for locks older than four hours begins. */
   "resetLocked:started": PoolEvent;
-  /** They are free; the next look is in `delay` milliseconds, or never. */
+  /** They are released; the next scan is in `delay` milliseconds, or never. */
   "resetLocked:success": PoolEvent & { delay: number | null };
   /** That failed; it is repeated after `delay` milliseconds. */
   "resetLocked:failure": PoolEvent & { error: Error; delay: number | null };

@@ -224,6 +224,7 @@ export { type BatchTaskOptions, defineBatchTask, type ItemResult } from "./tasks
 export { defineTask, type TaskOptions } from "./tasks/define-task.ts";
 export type { Upgrade } from "./tasks/fit-payload.ts";
 export { type PayloadRules, payloadRulesOf } from "./tasks/payload-rules.ts";
+export { TaskFileError } from "./tasks/task-file-error.ts";
 export type { TaskListInput } from "./tasks/task-list-input.ts";
 export { version } from "./version.ts";
 export { JobFailedError, JobUnknownError, WaitTimeoutError } from "./wait-errors.ts";

@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { HathiError, JobSpecError } from "./errors.ts";
 import { formatSpan, parseSpan } from "./util/time-span.ts";
 
-/** Throw it from a task to put the job off: its attempt is not used, and it runs again then. */
+/** Throw it from a task to postpone the job: it runs again then, and its attempt is not used. */
 export class SnoozeError extends HathiError {
   readonly code = "SNOOZE";
   /** A moment, if one was given. */
@@ -25,7 +25,7 @@ export class SnoozeError extends HathiError {
   }
 }
 
-/** Throw it from a task that got the answer to slow down (a 429): its key, its task or a limit is held back until then, and no attempt is used. */
+/** Throw it from a task when a service asks to slow down (a 429): the jobs of its key, its task or a shared limit wait until then, and no attempt is used. */
 export class RateLimitError extends HathiError {
   readonly code = "RATE_LIMIT";
   readonly retryAfterMs: number;
@@ -57,7 +57,7 @@ export class UnrecoverableError extends HathiError {
   readonly code = "UNRECOVERABLE";
 }
 
-/** Throw it from a task to cancel its own job: the job is gone and does not count as failed. */
+/** Throw it from a task to cancel its own job: the job is deleted and does not count as failed. */
 export class CancelJobError extends HathiError {
   readonly code = "CANCEL_JOB";
 }
@@ -87,12 +87,12 @@ export class TimeoutError extends HathiError {
   }
 }
 
-/** The `reason` of a job's `abortSignal` when the job was given to another worker: what it does now is done twice. */
+/** The `reason` of a job's `abortSignal` when the job no longer belongs to its worker: it may run elsewhere at the same time. Also thrown by `completeIn`. */
 export class JobLostError extends HathiError {
   readonly code = "JOB_LOST";
 }
 
-/** The `reason` of a job's `abortSignal` when its worker stops and has waited for long enough. Its name is the usual one. */
+/** The `reason` of a job's `abortSignal` when its worker stops and has waited for `gracefulShutdownAbortTimeout`. Its `name` is `AbortError`. */
 export class ShutdownAbortError extends HathiError {
   readonly code = "SHUTDOWN";
   override get name(): string {

@@ -34,7 +34,7 @@ export class JobFailedError extends HathiError {
   }
 }
 
-/** Nothing is known of the job that was waited for, so it cannot be told how it ended. */
+/** The job that was waited for does not exist, or ended without leaving a trace. */
 export class JobUnknownError extends HathiError {
   readonly code = "JOB_UNKNOWN";
   readonly jobId: string;
@@ -51,7 +51,7 @@ export class JobUnknownError extends HathiError {
   }
 }
 
-/** The job did not end within the time that the caller would wait. The job goes on. */
+/** The job did not end within the `timeout` of the wait. The job itself continues. */
 export class WaitTimeoutError extends HathiError {
   readonly code = "WAIT_TIMEOUT";
   readonly jobId: string;

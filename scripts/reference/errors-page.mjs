@@ -1,19 +1,40 @@
+import { readExportedValues } from "./declarations.mjs";
 import { code, page, table } from "./markdown.mjs";
 import { docAbove, readSource } from "./source.mjs";
 
-const files = ["src/errors.ts", "src/cron/crontab-error.ts", "src/tasks/task-file-error.ts"];
-const sqlFile = "src/db/migrations/000002-sql-api.sql";
+const files = [
+  "src/errors.ts",
+  "src/cron/crontab-error.ts",
+  "src/tasks/task-file-error.ts",
+  "src/wait-errors.ts",
+  "src/job-errors.ts",
+];
+/** Classes that have a section of their own. */
+const forWaiting = ["JobFailedError", "WaitTimeoutError", "JobUnknownError"];
+const forTasks = ["SnoozeError", "RateLimitError", "UnrecoverableError", "CancelJobError"];
+const forSignals = ["JobCancelledError", "TimeoutError", "JobLostError", "ShutdownAbortError"];
+/** What the public functions raise. A later file may replace a function of an earlier one. */
+const sqlFiles = ["000002-sql-api", "000011-add-guards", "000014-cron-pauses", "000016-limits"];
 
 export function makeErrorsPage() {
+  const errors = files.flatMap(readErrors);
+  const exported = readExportedValues("src/index.ts").filter((name) => /^[A-Z].*Error$/.test(name));
+  const missing = exported.filter((name) => name !== "HathiError" && errors.every((error) => error.name !== name));
+  if (missing.length > 0) throw new Error(`Not on the page of errors: ${missing.join(", ")}.`);
+  const special = [...forWaiting, ...forTasks, ...forSignals];
+  const rest = errors.map(({ name }) => name).filter((name) => !special.includes(name));
   return page(
     "# Errors",
     intro,
-    table(
-      ["class", "`code`", "what it means", "fields"],
-      files
-        .flatMap(readErrors)
-        .map(({ name, errorCode, doc, fields }) => [code(name), code(errorCode), doc, fields.map(code).join(", ")]),
-    ),
+    describe(rest),
+    "## From waitForJob and addJobAndWait",
+    describe(forWaiting),
+    "## Why a job's signal fired",
+    "`helpers.abortSignal.reason` is one of these; see [the signal](../control.md#the-signal).",
+    describe(forSignals),
+    "## What a task throws",
+    tasks,
+    describe(forTasks),
     "## From SQL",
     "The SQL functions raise these, with a message that has the value in it. In Node they arrive as `pg`'s `DatabaseError` with this `code`.",
     table(
@@ -26,9 +47,16 @@ export function makeErrorsPage() {
       ["`code`", "what it means"],
       readEmbeddedCodes().map(({ name, doc }) => [code(name), doc]),
     ),
-    "## What a task throws",
-    tasks,
   );
+
+  function describe(names) {
+    return table(
+      ["class", "`code`", "what it means", "fields"],
+      names
+        .map((wanted) => errors.find(({ name }) => name === wanted))
+        .map(({ name, errorCode, doc, fields }) => [code(name), code(errorCode), doc, fields.map(code).join(", ")]),
+    );
+  }
 }
 
 const intro = `Every error that Hathi throws on purpose is a \`HathiError\` with a \`code\` that does not change; the message may change. Test
@@ -50,7 +78,7 @@ try {
 
 const tasks = `Whatever a task throws becomes the \`last_error\` of its job (the message) and the \`error\` of \`job:error\`. Something that is not an
 \`Error\` is wrapped in one, with what was thrown as its \`cause\`. The job is retried after e^attempts seconds (at most
-e^10, six hours) until its attempts are used up; see [job states](../job-states.md).`;
+e^10, six hours) until its attempts are used up; see [job states](../job-states.md). These errors decide otherwise:`;
 
 function readErrors(path) {
   const lines = readSource(path).split("\n");
@@ -65,7 +93,8 @@ function readErrors(path) {
 }
 
 function readSqlErrors() {
-  const raised = readSource(sqlFile).matchAll(/raise exception '((?:[^']|'')+)'[^;]*?errcode = '(\w{5})'/g);
+  const sql = sqlFiles.map((name) => readSource(`src/db/migrations/${name}.sql`)).join("\n");
+  const raised = sql.matchAll(/raise exception '((?:[^']|'')+)'[^;]*?errcode = '(\w{5})'/g);
   const errors = [...raised].map(([, message, state]) => ({
     state,
     message: message.replaceAll("''", "'").replaceAll("%", "…"),

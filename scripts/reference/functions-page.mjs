@@ -51,6 +51,7 @@ const sections = [
   ["", { call: ["startTestDatabase"] }],
   ["## Dashboard", { call: ["createDashboard", "serveDashboard"] }],
   ["## Metrics", { call: ["makeMetrics", "metricsHandler", "serveMetrics"] }],
+  ["## Forwarding", { call: ["forward", "nats", "rabbitmq", "kafka", "bullmq"] }],
   ["## Hooks and logs", { call: ["makeHooks", "makeLogFactory"] }],
   [
     "## Smaller things",
@@ -107,6 +108,8 @@ const types = [
   "PayloadReport",
   "JobOutcome",
   "RunDueOptions",
+  "ForwardOptions",
+  "ForwardMessage",
 ];
 /** A promise's own, of a pool that can be awaited. */
 const ofPromises = ["then", "catch", "finally"];
@@ -162,7 +165,7 @@ export function makeFunctionsPage() {
   }
 }
 
-const intro = `Everything that \`import { … } from "hathi"\` gives, and what \`hathi/testing\`, \`hathi/metrics\` and \`hathi/dashboard\` give. Options have [a page of their own](options.md), and so do
+const intro = `Everything that \`import { … } from "hathi"\` gives, and what \`hathi/testing\`, \`hathi/dashboard\`, \`hathi/metrics\` and \`hathi/forward\` give. Options have [a page of their own](options.md), and so do
 [errors](errors.md). The examples run as they are, on the database in \`DATABASE_URL\`; one with a file name needs a project around it.`;
 
 const typesIntro = "A field with `?` may be left out.";
@@ -210,6 +213,7 @@ function checkComplete(methodNames) {
     "src/testing/index.ts",
     "src/metrics/index.ts",
     "src/dashboard/server/index.ts",
+    "src/forward/index.ts",
   ].flatMap(readExportedValues);
   const wanted = [...exported.filter((name) => !name.endsWith("Error") && name !== "clock"), ...methodNames];
   const missing = wanted.filter((name) => !named.includes(name));

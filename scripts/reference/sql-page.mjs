@@ -72,7 +72,7 @@ select count(*) from graphile_worker.reschedule_jobs(
 \`\`\``,
   force_unlock_workers: `Unlocks everything that these workers hold. Use it only for workers that are certainly dead: the jobs of a live one would
 run twice.`,
-  pause_work: `Pauses a task, a queue, a worker or, with the kind \`all\` and no name, everything. Running jobs finish. Without \`until\` the
+  pause_work: `Pauses a \`task\`, a \`queue\`, a \`worker\`, a \`cron\` entry or, with the kind \`all\` and no name, everything. Running jobs finish. Without \`until\` the
 pause lasts until it is resumed; pausing again replaces \`until\`, \`reason\` and \`paused_by\`. See [pausing](../pausing.md).
 
 \`\`\`sql
@@ -164,7 +164,7 @@ where attempts = max_attempts
 order by id;
 \`\`\``;
 
-const rights = `The tables have row level security without policies, so only their owner (whoever ran the migrations) can work with them.
+const rights = `The tables have row level security without policies, so only their owner (the role that ran the migrations) can work with them. [Least privilege](../least-privilege.md) has scripts for workers, viewers and producers.
 To let another role add jobs and nothing else, give it a function of its own that runs with the owner's rights:
 
 \`\`\`sql
