@@ -51,7 +51,7 @@ test("the outbox forwards to BullMQ what was committed, once", async ({ skip }) 
   skip(!hasRedis, `${redis} is not installed`);
   const { code, stdout, stderr } = await stage.play("frameworks/bullmq-outbox/start.mjs");
   expect(stderr).toBe("");
-  expect(stdout).toMatch(/^BullMQ runs outbox-\d+: welcome {"to":"ada@example.com"}$/m);
+  expect(stdout).toMatch(/^BullMQ runs hathi-graphile_worker-\d+: mail\/welcome {"to":"ada@example.com"}$/m);
   expect(stdout).toContain("BullMQ got 1 job in all\n");
   expect(code).toBe(0);
 });

@@ -2,9 +2,9 @@
 import { once } from "node:events";
 import { Queue, Worker } from "bullmq";
 import { makeWorkerUtils, run } from "hathi";
+import { bullmq, forward } from "hathi/forward";
 import pg from "pg";
 import { openDatabase } from "../../database.mjs";
-import { makeForward } from "./forward.mjs";
 import { openRedis } from "./redis.mjs";
 
 const redis = await openRedis();
@@ -23,17 +23,18 @@ const utils = await makeWorkerUtils({ connectionString });
 const runner = await run({
   connectionString,
   noHandleSignals: true,
-  taskList: [makeForward(new Map([["mails", mails]]))],
+  taskList: {},
+  forward: [forward({ tasks: ["mail/*"], to: bullmq({ queue: mails }) })],
 });
 
 const client = new pg.Client({ connectionString });
 await client.connect();
 const outbox = utils.withTransaction(client);
 await client.query("begin");
-await outbox.addJob("forward-to-bullmq", { queue: "mails", job: "welcome", data: { to: "nobody@example.com" } });
+await outbox.addJob("mail/welcome", { to: "nobody@example.com" });
 await client.query("rollback");
 await client.query("begin");
-await outbox.addJob("forward-to-bullmq", { queue: "mails", job: "welcome", data: { to: "ada@example.com" } });
+await outbox.addJob("mail/welcome", { to: "ada@example.com" });
 await client.query("commit");
 
 const [{ id, name, data }] = await completed;
