@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { defineConfig } from "vitepress";
+import { pageOf } from "./repository.mjs";
 import { guides, page, sidebar } from "./sidebar.mjs";
 import { slugOf } from "./slug.mjs";
 import { stackWideTables } from "./tables.mjs";
 
 const { version, repository } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
-/** "git+https://host/owner/name.git", as npm writes it, without what only git needs. */
-const address = (repository?.url ?? repository)?.replace(/^git\+|\.git$/g, "");
+const code = pageOf(repository);
 
 export default defineConfig({
   title: "Hathi",
@@ -37,7 +37,7 @@ export default defineConfig({
       page("Comparison", "/comparison"),
       page(`v${version}`, "/changelog"),
     ],
-    ...(address && { socialLinks: [{ icon: "github", link: address }] }),
+    ...(code && { socialLinks: [{ icon: "github", link: code }] }),
     sidebar,
   },
 });
