@@ -86,6 +86,8 @@ export class Heart {
   #lookedAt = monotonicMs();
   #awakeSince = this.#lookedAt;
   #block: Block | undefined;
+  /** The longest delay of the event loop that no heartbeat has reported yet. A block that is not over is reported on its own. */
+  #unreportedDelayMs = 0;
   #troubledAt: number | undefined;
   readonly #witness: Witness;
   #isDoubted = false;
@@ -146,23 +148,21 @@ export class Heart {
     this.#isDoubted = false;
     const sentAt = monotonicMs();
     const told = `${this.#workerId} ${connection.key}`;
+    this.#unreportedDelayMs = Math.max(this.#unreportedDelayMs, this.#surroundings.board.takeDelayMs());
+    const loopDelayMs = Math.round(this.#unreportedDelayMs);
     const [row] = await connection.run(beat, {
       id: this.#workerId,
       key: told === this.#told ? null : connection.key,
-      metadata: { ...this.#metadata, loopDelayMs: this.#loopDelayMs(), ...(this.#block && { blocked: this.#block }) },
+      metadata: { ...this.#metadata, loopDelayMs, ...(this.#block && { blocked: this.#block }) },
     });
     if (!row?.is_known) await this.#renew(connection);
     else {
       this.#told = told;
+      this.#unreportedDelayMs = 0;
       if (!this.#isRenewing) this.#allow(sentAt);
     }
     if (row) this.#recover(row.now_ms);
     if (row) await this.#examine(connection, row);
-  }
-
-  /** The longest delay since the last heartbeat. A block that is not over yet is reported on its own. */
-  #loopDelayMs(): number {
-    return Math.round(this.#surroundings.board.takeDelayMs());
   }
 
   /** A heartbeat has arrived. */

@@ -39,16 +39,14 @@ export class LoopBoard {
 
   /** To be called by the event loop at every turn that matters; with the time that should have passed since the last one, it notes how late it is. */
   turn(afterMs = Number.POSITIVE_INFINITY): void {
-    const lateMs = this.sinceTurnMs() - afterMs;
-    if (lateMs > this.#times[latestBy]!) this.#times[latestBy] = lateMs;
+    const lateNs = (this.sinceTurnMs() - afterMs) * 1e6;
+    if (lateNs > Atomics.load(this.#cells, latestBy)) Atomics.store(this.#cells, latestBy, BigInt(Math.round(lateNs)));
     Atomics.store(this.#cells, turnedAt, monotonicNs());
   }
 
-  /** How late the event loop has been at most since this was last asked. A turn that is noted at the same moment may be missed. */
+  /** How late the event loop has been at most since this was last asked. */
   takeDelayMs(): number {
-    const lateMs = this.#times[latestBy]!;
-    this.#times[latestBy] = 0;
-    return lateMs;
+    return Number(Atomics.exchange(this.#cells, latestBy, 0n)) / 1e6;
   }
 
   /** How long ago the event loop turned. */

@@ -86,16 +86,25 @@ test("a worker is registered before it claims, with what others want to know abo
   ]);
 });
 
-test("a heartbeat tells by how much the event loop was late", async () => {
-  const database = await freshDatabase();
-  const hasEnded = deferred<void>();
-  const blockMs = 700;
-  // The next heartbeat writes over it, so each is kept here.
+/** The next heartbeat writes over what one reported, so each is kept. */
+async function keepDelays(database: TestDatabase): Promise<void> {
   await database.query(`
     create table delays (ms integer);
     create function keep_delay() returns trigger language plpgsql as
       'begin insert into public.delays values ((new.metadata ->> ''loopDelayMs'')::integer); return null; end';
     create trigger keep_delay after update on graphile_worker._private_workers for each row execute function keep_delay()`);
+}
+
+async function isTold(database: TestDatabase, leastMs: number): Promise<boolean> {
+  const [row] = await database.query<{ ms: number | null }>("select max(ms) as ms from delays");
+  return (row?.ms ?? 0) >= leastMs;
+}
+
+test("a heartbeat tells by how much the event loop was late", async () => {
+  const database = await freshDatabase();
+  const hasEnded = deferred<void>();
+  const blockMs = 700;
+  await keepDelays(database);
   await start(database, {
     taskList: {
       compute: () => {
@@ -107,11 +116,49 @@ test("a heartbeat tells by how much the event loop was late", async () => {
   });
   await addJob(database, "compute");
   await hasEnded.promise;
-  const isTold = async (): Promise<boolean> => {
-    const [row] = await database.query<{ ms: number | null }>("select max(ms) as ms from delays");
-    return (row?.ms ?? 0) >= blockMs - 100;
+  await until(() => isTold(database, blockMs - 100), { what: "a beat that tells of the block" });
+});
+
+test("a delay of the event loop is reported by the next heartbeat that arrives, if the first is lost", async () => {
+  const database = await freshDatabase();
+  const [hasStarted, mayBlock, hasEnded] = [deferred(), deferred(), deferred()];
+  const blockMs = 700;
+  await keepDelays(database);
+  await start(database, {
+    taskList: {
+      compute: async () => {
+        hasStarted.resolve();
+        await mayBlock.promise;
+        const endsAt = performance.now() + blockMs;
+        while (performance.now() < endsAt);
+        hasEnded.resolve();
+      },
+    },
+  });
+  await addJob(database, "compute");
+  await hasStarted.promise;
+  // While the row is locked each heartbeat waits for it, runs out of time and takes its connection with it.
+  const client = await database.pool.connect();
+  onTestFinished(() => client.release());
+  await client.query("begin");
+  await client.query("select from graphile_worker._private_workers for update");
+  const waiting = async (): Promise<{ readonly pid: number } | undefined> =>
+    (
+      await database.query<{ pid: number }>(
+        "select pid from pg_stat_activity where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0",
+      )
+    )[0];
+  const isOther = async (pid: number): Promise<{ readonly pid: number } | undefined> => {
+    const found = await waiting();
+    return found && found.pid !== pid ? found : undefined;
   };
-  await until(isTold, { what: "a beat that tells of the block" });
+  const before = await until(waiting, { what: "a heartbeat that waits" });
+  mayBlock.resolve();
+  await hasEnded.promise;
+  const reporting = await until(() => isOther(before.pid), { what: "a heartbeat that was sent after the block" });
+  await until(() => isOther(reporting.pid), { what: "the next one" });
+  await client.query("commit");
+  await until(() => isTold(database, blockMs - 100), { what: "a beat that tells of the block" });
 });
 
 test("without the option nobody is registered", async () => {
