@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { loadOriginal } from "../compat/original.ts";
+import { runCommand } from "../support/command.ts";
 import { freshDatabase, type TestDatabase, testPool } from "../support/database.ts";
 import { originalSchema } from "../support/original-schema.ts";
 import { mainFile, type ProgramEnd, runProgram, startCommand, startProgram } from "../support/program.ts";
@@ -22,7 +23,7 @@ async function openDesk(files: Record<string, string> = {}): Promise<Desk> {
   const db = await freshDatabase();
   const project = await makeProject(files);
   const hathi = (...args: string[]): Promise<ProgramEnd> =>
-    runProgram(args, { cwd: project.folder, env: { DATABASE_URL: db.url } });
+    runCommand(args, { cwd: project.folder, env: { DATABASE_URL: db.url } });
   const ask = async (...args: string[]): Promise<string> => {
     const end = await hathi(...args);
     expect(end.code, end.stderr).toBe(0);
@@ -300,7 +301,7 @@ test("cleanup takes either spelling of its tasks and asks before it deletes jobs
 test("migrate --dry-run prints SQL that psql can run, and changes nothing", async () => {
   const db = await freshDatabase({ migrated: false });
   const { folder: cwd } = await makeProject();
-  const hathi = (...args: string[]): Promise<ProgramEnd> => runProgram(args, { cwd, env: { DATABASE_URL: db.url } });
+  const hathi = (...args: string[]): Promise<ProgramEnd> => runCommand(args, { cwd, env: { DATABASE_URL: db.url } });
   expect(await hathi("list")).toMatchObject({ code: 1, stderr: expect.stringContaining("Run 'hathi migrate' first") });
   const { stdout: sql } = await hathi("migrate", "--dry-run");
   expect(sql).toContain("create table");

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
+import { runCommand } from "../support/command.ts";
 import { freshDatabase } from "../support/database.ts";
-import { runProgram } from "../support/program.ts";
 import { makeProject } from "../support/project.ts";
 import { until } from "../support/wait.ts";
 import { startWorker } from "../worker/kit.ts";
@@ -12,7 +12,7 @@ test("history, errors and show tell what became of jobs, for people and for prog
   const db = await freshDatabase();
   const { folder: cwd } = await makeProject();
   const hathi = async (...args: string[]): Promise<string> => {
-    const { code, stdout, stderr } = await runProgram(args, { cwd, env: { DATABASE_URL: db.url } });
+    const { code, stdout, stderr } = await runCommand(args, { cwd, env: { DATABASE_URL: db.url } });
     return code === 0 ? stdout || stderr : `${code}: ${stderr}`;
   };
   const json = async (...args: string[]): Promise<unknown> => JSON.parse(await hathi(...args, "--json"));
@@ -119,8 +119,8 @@ test("history, errors and show tell what became of jobs, for people and for prog
 test("doctor names history that should be gone, and cleanup drops it", async () => {
   const db = await freshDatabase();
   const { folder: cwd } = await makeProject();
-  const hathi = (...args: string[]): ReturnType<typeof runProgram> =>
-    runProgram(args, { cwd, env: { DATABASE_URL: db.url } });
+  const hathi = (...args: string[]): ReturnType<typeof runCommand> =>
+    runCommand(args, { cwd, env: { DATABASE_URL: db.url } });
   const partitions = async (): Promise<number> => {
     const rows = await db.query(
       "select from pg_class where relname ~ '^_hathi_(history|job_links).*_[0-9]{8}$' and relkind = 'r'",

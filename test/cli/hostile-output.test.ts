@@ -1,6 +1,7 @@
 import { expect, test, vi } from "vitest";
 import type { PauseTarget } from "../../src/pause.ts";
 import { utilsOf } from "../control/kit.ts";
+import { runCommand } from "../support/command.ts";
 import { freshDatabase } from "../support/database.ts";
 import { runProgram } from "../support/program.ts";
 import { makeProject } from "../support/project.ts";
@@ -31,7 +32,7 @@ async function fillHostile(): Promise<{ ask: (...args: string[]) => Promise<stri
     [evil],
   );
   const ask = async (...args: string[]): Promise<string> => {
-    const { stdout, stderr } = await runProgram(args, { cwd: project.folder, env: { DATABASE_URL: db.url } });
+    const { stdout, stderr } = await runCommand(args, { cwd: project.folder, env: { DATABASE_URL: db.url } });
     return stdout + stderr;
   };
   return { ask, id: row!.id };
@@ -117,7 +118,7 @@ test("no command prints what is kept of finished jobs, pauses, limits, actions a
     ["resume", "--task", task],
     ["pause", "--task", task, "--reason", evil],
   ]) {
-    const { stdout, stderr } = await runProgram(args, { cwd: project.folder, env: { DATABASE_URL: db.url } });
+    const { stdout, stderr } = await runCommand(args, { cwd: project.folder, env: { DATABASE_URL: db.url } });
     const text = stdout + stderr;
     expect(text, args.join(" ")).not.toMatch(control);
     expect(text.match(/^state: +waiting/gm) ?? [], args.join(" ")).toEqual([]);

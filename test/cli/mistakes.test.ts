@@ -1,5 +1,6 @@
 import { createServer } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { runCommand } from "../support/command.ts";
 import { runProgram } from "../support/program.ts";
 import { makeProject } from "../support/project.ts";
 import { sharedDatabase } from "../support/shared-database.ts";
@@ -17,7 +18,9 @@ async function reasonOf(
   env: Record<string, string> = {},
 ): Promise<string> {
   const { folder: cwd } = await makeProject(files);
-  const { code, stderr } = await runProgram(args, { cwd, env });
+  // Within a test, files are loaded by other rules.
+  const run = Object.keys(files).length > 0 ? runProgram : runCommand;
+  const { code, stderr } = await run(args, { cwd, env });
   expect({ code, lines: stderr.trim().split("\n").length }, stderr).toEqual({ code: 1, lines: 1 });
   expect(stderr).not.toMatch(/^\s+at /m);
   return stderr.trim().replaceAll(cwd, "<cwd>");
@@ -60,7 +63,7 @@ test("a bare name is a database, and a name that is none is refused with the way
       "postgres://user:password@host:5432/database, or be the name of a database.",
   );
   const { folder: cwd } = await makeProject({});
-  const { code } = await runProgram(["list", "-c", database().name], { cwd, env });
+  const { code } = await runCommand(["list", "-c", database().name], { cwd, env });
   expect(code).toBe(0);
 });
 

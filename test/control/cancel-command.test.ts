@@ -1,6 +1,7 @@
 import { expect, test, vi } from "vitest";
+import { runCommand } from "../support/command.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
-import { type ProgramEnd, runProgram } from "../support/program.ts";
+import type { ProgramEnd } from "../support/program.ts";
 import { makeProject } from "../support/project.ts";
 import { startWorker } from "../worker/kit.ts";
 import { cancellationOf, obedientTask, utilsOf } from "./kit.ts";
@@ -9,7 +10,7 @@ vi.setConfig({ testTimeout: 120_000 });
 
 async function programFor(db: TestDatabase): Promise<(...args: string[]) => Promise<ProgramEnd>> {
   const { folder } = await makeProject({});
-  return (...args) => runProgram(["cancel", ...args], { cwd: folder, env: { DATABASE_URL: db.url } });
+  return (...args) => runCommand(["cancel", ...args], { cwd: folder, env: { DATABASE_URL: db.url } });
 }
 
 test("hathi cancel takes ids: waiting jobs are gone with their reason, and unknown ids are counted out", async () => {

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { makeWorkerUtils, type QueueUtils } from "../../src/index.ts";
+import { runCommand } from "../support/command.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
-import { runProgram } from "../support/program.ts";
 import { makeProject } from "../support/project.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -91,7 +91,7 @@ test("the program pauses, lists and resumes", async () => {
   const { db, utils } = await open();
   await utils.addJob("mail", {}, { queueName: "q" });
   const { folder } = await makeProject({});
-  const hathi = (...args: string[]) => runProgram(args, { cwd: folder, env: { DATABASE_URL: db.url } });
+  const hathi = (...args: string[]) => runCommand(args, { cwd: folder, env: { DATABASE_URL: db.url } });
   expect((await hathi("pauses")).stderr).toContain("Nothing is paused.");
   const paused = await hathi("pause", "--queue", "q", "--until", "2h", "--reason", "import runs");
   expect(paused).toMatchObject({

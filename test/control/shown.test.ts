@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { SnoozeError, UnrecoverableError } from "../../src/index.ts";
+import { runCommand } from "../support/command.ts";
 import { freshDatabase } from "../support/database.ts";
-import { runProgram } from "../support/program.ts";
 import { makeProject } from "../support/project.ts";
 import { until } from "../support/wait.ts";
 import { startWorker } from "../worker/kit.ts";
@@ -14,7 +14,7 @@ test("the program shows what was done to jobs, in words and as JSON: cancelled, 
   const utils = await utilsOf(db);
   const { folder } = await makeProject({});
   const ask = async (...args: string[]): Promise<string> => {
-    const { code, stdout, stderr } = await runProgram(args, { cwd: folder, env: { DATABASE_URL: db.url } });
+    const { code, stdout, stderr } = await runCommand(args, { cwd: folder, env: { DATABASE_URL: db.url } });
     expect(code, stderr).toBe(0);
     return stdout;
   };

@@ -6,9 +6,9 @@ import { Histogram } from "../../src/metrics/histogram.ts";
 import { makeMetrics } from "../../src/metrics/index.ts";
 import { makeWorkerUtils, type QueueUtils } from "../../src/runner/worker-utils.ts";
 import { binCount, binOf } from "../../src/util/log-bins.ts";
+import { runCommand } from "../support/command.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { dice } from "../support/dice.ts";
-import { runProgram } from "../support/program.ts";
 import { startWorker } from "../worker/kit.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -119,11 +119,11 @@ test("minutes become hours and hours become days, old days go, and nothing is lo
 test("hathi stats --since shows percentiles and failure rates", async () => {
   const db = await freshDatabase();
   await record(db, { waits: binsOf(5), runs: binsOf(100), succeeded: 3, failed: 1 });
-  const { stdout, code } = await runProgram(["stats", "--since", "1h", "-c", db.url], { cwd: process.cwd() });
+  const { stdout, code } = await runCommand(["stats", "--since", "1h", "-c", db.url], { cwd: process.cwd() });
   expect(code).toBe(0);
   expect(stdout).toMatch(/TASK +ATTEMPTS +FAILED +WAIT P50 +WAIT P95 +WAIT P99 +RUN P50 +RUN P95 +RUN P99/);
   expect(stdout).toMatch(/work +4 +25\.0 % +\d\.\d ms +\d\.\d ms +\d\.\d ms +\d+ ms +\d+ ms +\d+ ms/);
-  const json = await runProgram(["stats", "--since", "1h", "--json", "-c", db.url], { cwd: process.cwd() });
+  const json = await runCommand(["stats", "--since", "1h", "--json", "-c", db.url], { cwd: process.cwd() });
   expect(JSON.parse(json.stdout)).toMatchObject({ times: [{ task: "work", attempts: 4, failureRate: 0.25 }] });
 });
 
@@ -167,7 +167,7 @@ test("hathi stats gives each percentile within half a bin of the exact one, what
       })),
     );
   }
-  const { stdout } = await runProgram(["stats", "--since", "1h", "--json", "-c", db.url], { cwd: process.cwd() });
+  const { stdout } = await runCommand(["stats", "--since", "1h", "--json", "-c", db.url], { cwd: process.cwd() });
   const { times } = JSON.parse(stdout) as { times: TaskTimes[] };
   expect(times).toHaveLength(samples.length);
   const wrong = samples.flatMap(({ task, waits, runs }) => {

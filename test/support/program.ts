@@ -57,10 +57,7 @@ export function startCommand(command: string, args: readonly string[], options: 
   if (options.input !== undefined) child.stdin.end(options.input);
   const ended = new Promise<ProgramEnd>((resolve, reject) => {
     child.on("error", reject);
-    child.on("close", (code, signal) => {
-      const [line] = /^Using .*\n/m.exec(stderr) ?? [];
-      resolve({ code, signal, stdout, stderr: stderr.replace(line ?? "", ""), database: line?.trim() });
-    });
+    child.on("close", (code, signal) => resolve(toEnd({ code, signal, stdout, stderr })));
   });
   onTestFinished(async () => {
     child.kill("SIGKILL");
@@ -91,7 +88,14 @@ export function runProgram(args: readonly string[], options: ProgramOptions): Pr
   return startProgram(args, { input: "", ...options }).ended;
 }
 
-function cleanEnvironment(): NodeJS.ProcessEnv {
+/** Takes the line that names the database out of what was said. */
+export function toEnd({ stderr, ...end }: Omit<ProgramEnd, "database">): ProgramEnd {
+  const [line] = /^Using .*\n/m.exec(stderr) ?? [];
+  return { ...end, stderr: stderr.replace(line ?? "", ""), database: line?.trim() };
+}
+
+/** What tests give to a program of their own environment: nothing that names a database or a colour. */
+export function cleanEnvironment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
     ([name]) =>
       !/^(PG|DATABASE_URL|GRAPHILE_|HATHI_|NO_COLOR|FORCE_COLOR|COLORTERM|CI$|VITEST|NODE_ENV|NO_LOG)/.test(name),
