@@ -1311,24 +1311,31 @@ $hathi$;
 
 create function graphile_worker._hathi_are_within(limit_ids integer[])
  RETURNS boolean
- LANGUAGE sql
+ LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
-  select case when bool_and(now.is_plain and now.taken <= now.places) then bool_and(now.places >= 100 and now.taken <= now.places / 4) end
-  from (
-    select coalesce(o.places, l.places) as places,
-      l.kind = 'concurrency' and l.path = '{}' and not exists (
-        select from graphile_worker._hathi_limit_holds as h where h.limit_id = l.id and h.key = '*' and h.until > clock_timestamp()
-      ) as is_plain,
-      graphile_worker._hathi_count_locked(array(
-        select task.id from graphile_worker._hathi_limited_tasks as m
-        join graphile_worker._private_tasks as task on task.identifier = m.task
-        where l.id = any (m.limit_ids)
-      ), '{}', null) as taken
-    from graphile_worker._hathi_limits as l
-    left join graphile_worker._hathi_limit_overrides as o on o.limit_id = l.id and o.key = '*'
-    where l.id = any (limit_ids)
-  ) as now;
+begin
+  return (
+    select case
+      when coalesce(bool_and(not now.is_held and now.taken <= now.places), true)
+        then coalesce(bool_and(now.places >= 100 and now.taken <= now.places / 4), true)
+    end
+    from (
+      select coalesce(o.places, l.places) as places,
+        exists (
+          select from graphile_worker._hathi_limit_holds as h where h.limit_id = l.id and h.key = '*' and h.until > clock_timestamp()
+        ) as is_held,
+        graphile_worker._hathi_count_locked(array(
+          select task.id from graphile_worker._hathi_limited_tasks as m
+          join graphile_worker._private_tasks as task on task.identifier = m.task
+          where l.id = any (m.limit_ids)
+        ), '{}', null) as taken
+      from graphile_worker._hathi_limits as l
+      left join graphile_worker._hathi_limit_overrides as o on o.limit_id = l.id and o.key = '*'
+      where l.id = any (limit_ids) and l.kind = 'concurrency'
+    ) as now
+  );
+end;
 $hathi$;
 
 create function graphile_worker._hathi_bound_transaction(time_limit interval)
@@ -1550,41 +1557,7 @@ begin
   end if;
 
   if cardinality(taken) > 0 then
-    with claimed as (
-      update graphile_worker._private_jobs as job
-      set attempts = job.attempts + 1, locked_by = pool_id, locked_at = instant
-      where job.ctid = any (taken)
-      returning job.id, job.job_queue_id, job.task_id, job.payload, job.priority, job.run_at, job.attempts, job.max_attempts,
-        job.last_error, job.created_at, job.updated_at, job.key, job.revision, job.flags,
-        -- A large payload is read by a statement of its own: in one text with others it would be copied several times.
-        pg_column_size(job.payload) > 8000
-          or (pg_column_size(job.payload) > 1000 and pg_column_compression(job.payload) is not null) as is_large
-    )
-    select
-      '[' || string_agg(
-        -- Written out by hand: json_build_array looks up the type of every value of every row, which costs several times more.
-        -- JSON has no infinite numbers, so an infinite time becomes one that is far out of range.
-        concat(
-          '["', claimed.id, '",', coalesce(claimed.job_queue_id::text, 'null'), ',', claimed.task_id, ',',
-          case when claimed.is_large then 'null' else claimed.payload::text end, ',',
-          claimed.priority, ',', least(greatest(date_part('epoch', claimed.run_at), -1e15), 1e15), ',',
-          claimed.attempts, ',', claimed.max_attempts, ',',
-          case
-            when claimed.last_error is null then 'null'
-            -- Its beginning is enough to go on with, whoever wrote it and however long it is.
-            when pg_column_size(claimed.last_error) > 8000 or pg_column_compression(claimed.last_error) is not null
-              then to_json(substr(claimed.last_error, 1, 8000))::text
-            else to_json(claimed.last_error)::text
-          end, ',',
-          least(greatest(date_part('epoch', claimed.created_at), -1e15), 1e15), ',',
-          least(greatest(date_part('epoch', claimed.updated_at), -1e15), 1e15), ',',
-          case when claimed.key is null then 'null' else to_json(claimed.key)::text end, ',', claimed.revision, ',',
-          coalesce(claimed.flags::text, 'null'), case when claimed.is_large then ',1]' else ']' end
-        ),
-        ',' order by claimed.priority, claimed.run_at, claimed.id
-      ) || ']'
-    into jobs
-    from claimed;
+    jobs := '[' || graphile_worker._hathi_take_in_order(pool_id, instant, taken) || ']';
 
     if taken_queues is not null then
       update graphile_worker._private_job_queues
@@ -1715,6 +1688,12 @@ declare
   has_verdict boolean;
   spare integer;
   last_place integer;
+  -- Of a late claim: all that it has taken, and what still needs tokens, by task and position.
+  could_be_late boolean;
+  late_rows tid[] := '{}';
+  l_task integer[] := '{}';
+  l_first integer[] := '{}';
+  l_last integer[] := '{}';
 begin
   is_blocked := false;
   are_wide := false;
@@ -1809,6 +1788,16 @@ begin
   has_queued := with_queues and exists (
     select from graphile_worker._private_jobs as job where job.is_available and job.job_queue_id is not null
   );
+  could_be_late := not exists (
+      select from graphile_worker._hathi_limits as l
+      where l.id = any (mine) and (l.kind = 'fair' or l.path <> '{}' or l.cost_path is not null)
+    )
+    and not exists (
+      select from unnest(t_rated, t_alike) as task (is_rated, has_one) where task.is_rated and (has_queued or not task.has_one)
+    );
+  if is_late and not could_be_late then
+    raise sqlstate 'HT001';
+  end if;
   for phase in 0 .. 1 loop
     if (phase + nth) % 2 = 0 and has_queued then
       -- Jobs of named queues.
@@ -1925,7 +1914,7 @@ begin
             end if;
 
             taken_rows := found.rows;
-            has_verdict := taken_rows <> '{}' and t_admit[t] <> '{}';
+            has_verdict := taken_rows <> '{}' and t_admit[t] <> '{}' and not is_late;
             if has_verdict then
               select * into verdict
               from graphile_worker._hathi_admit_jobs(t_admit[t]::integer[], taken_rows, null, most, moment, horizon, t_late[t]);
@@ -1941,7 +1930,18 @@ begin
                   taken, verdict.counts, verdict.start_ats, verdict.steps, verdict.slacks, t_late[t], began_at
                 );
               end if;
-              job_texts := job_texts || graphile_worker._hathi_take_jobs(pool_id, instant, taken_rows);
+              if is_late and t_admit[t] <> '{}' then
+                l_task := l_task || t;
+                l_first := l_first || taken + 1;
+                l_last := l_last || taken + cardinality(taken_rows);
+              end if;
+              if is_late then
+                late_rows := late_rows || taken_rows;
+              end if;
+              job_texts := job_texts || case
+                when t_path[t] = '{}' then graphile_worker._hathi_take_in_order(pool_id, instant, taken_rows)
+                else graphile_worker._hathi_take_jobs(pool_id, instant, taken_rows)
+              end;
               taken := taken + cardinality(taken_rows);
               room := room - cardinality(taken_rows);
               left_now := greatest(0, left_now - cardinality(taken_rows));
@@ -1995,6 +1995,35 @@ begin
     end if;
   end loop;
 
+  if is_late and (taken > 0 or true = any (t_blocked)) then
+    if true = any (t_blocked) or not graphile_worker._hathi_lock_limits(mine) then
+      raise sqlstate 'HT001';
+    end if;
+    moment := clock_timestamp();
+    for l in 1 .. cardinality(l_task) loop
+      select * into verdict
+      from graphile_worker._hathi_admit_jobs(
+        t_admit[l_task[l]]::integer[], late_rows[l_first[l]:l_last[l]], null, taken, moment, moment + interval '50 milliseconds', t_late[l_task[l]]
+      );
+      if cardinality(verdict.admitted) < l_last[l] - l_first[l] + 1 then
+        raise sqlstate 'HT001';
+      end if;
+      start_texts := start_texts || graphile_worker._hathi_start_texts(
+        l_first[l] - 1, verdict.counts, verdict.start_ats, verdict.steps, verdict.slacks, t_late[l_task[l]], began_at
+      );
+    end loop;
+    are_wide := graphile_worker._hathi_are_within(mine);
+    if are_wide is null then
+      raise sqlstate 'HT001';
+    end if;
+    are_wide := are_wide and graphile_worker._hathi_have_tokens(mine, taken, moment);
+  elsif not is_late and could_be_late then
+    are_wide := coalesce((
+        select bool_and(w_places[w] >= 100 and w_places[w] - w_free[w] <= w_places[w] / 4) from generate_subscripts(w_id, 1) as w
+      ), true)
+      and graphile_worker._hathi_have_tokens(mine, taken, moment);
+  end if;
+
   if taken > 0 then
     jobs := '[' || array_to_string(job_texts, ',') || ']';
     starts := '[' || array_to_string(start_texts, ',') || ']';
@@ -2014,23 +2043,6 @@ begin
       when is_contended then 0
       when due is not null then greatest(1, date_part('epoch', due - clock_timestamp()) * 1000)
     end;
-  end if;
-  if not is_late then
-    are_wide := not exists (
-        select from graphile_worker._hathi_limits as l
-        where l.id = any (mine) and (l.kind <> 'concurrency' or l.path <> '{}')
-      )
-      and coalesce((
-        select bool_and(w_places[w] >= 100 and w_places[w] - w_free[w] <= w_places[w] / 4) from generate_subscripts(w_id, 1) as w
-      ), false);
-  elsif taken > 0 or true = any (t_blocked) then
-    if true = any (t_blocked) or not graphile_worker._hathi_lock_limits(mine) then
-      raise sqlstate 'HT001';
-    end if;
-    are_wide := graphile_worker._hathi_are_within(mine);
-    if are_wide is null then
-      raise sqlstate 'HT001';
-    end if;
   end if;
   took_ms := date_part('epoch', clock_timestamp() - began_at) * 1000;
 end;
@@ -3207,6 +3219,22 @@ AS $hathi$
   );
 $hathi$;
 
+create function graphile_worker._hathi_have_tokens(limit_ids integer[], jobs integer, moment timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+begin
+  return (
+    select coalesce(bool_and(
+      coalesce(graphile_worker._hathi_spare_tokens(l.id, 0, 1000000, moment, 0), 0) >= greatest(100, jobs * 2)
+    ), true)
+    from graphile_worker._hathi_limits as l
+    where l.id = any (limit_ids) and l.kind = 'rate'
+  );
+end;
+$hathi$;
+
 create function graphile_worker._hathi_hold_limits(pool_id text, job_ids bigint[], delays double precision[], names text[], reasons text[])
  RETURNS void
  LANGUAGE plpgsql
@@ -4059,20 +4087,24 @@ $hathi$;
 
 create function graphile_worker._hathi_rate_grace(burst integer, step double precision, tokens double precision, used_ms double precision)
  RETURNS double precision
- LANGUAGE sql
+ LANGUAGE plpgsql
  IMMUTABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
-  select case when used_ms <= (burst * 0.9 - tokens) * step then least(150, burst * step / 2, (burst * 0.9 - tokens) * step) end;
+begin
+  return case when used_ms <= (burst * 0.9 - tokens) * step then least(150, burst * step / 2, (burst * 0.9 - tokens) * step) end;
+end;
 $hathi$;
 
 create function graphile_worker._hathi_rate_slack(period_ms double precision)
  RETURNS double precision
- LANGUAGE sql
+ LANGUAGE plpgsql
  IMMUTABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
-  select greatest(5, least(10000, period_ms * 0.04));
+begin
+  return greatest(5, least(10000, period_ms * 0.04));
+end;
 $hathi$;
 
 create function graphile_worker._hathi_rated_tasks(task_ids integer[])
@@ -4579,16 +4611,21 @@ $hathi$;
 
 create function graphile_worker._hathi_report_limits(task_ids integer[])
  RETURNS text
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $hathi$
-  select json_object_agg(task.id, exists (
-    select from graphile_worker._hathi_limits as bound where bound.id = any (member.limit_ids) and bound.origin = 'code'
-  ))::text
-  from graphile_worker._private_tasks as task
-  join graphile_worker._hathi_limited_tasks as member on member.task = task.identifier
-  where task.id = any (task_ids);
+begin
+  return (
+    select json_object_agg(task.id, exists (
+      select from graphile_worker._hathi_limits as bound where bound.id = any (member.limit_ids) and bound.origin = 'code'
+    ))
+    from graphile_worker._private_tasks as task
+    join graphile_worker._hathi_limited_tasks as member on member.task = task.identifier
+    where task.id = any (task_ids)
+  );
+end;
 $hathi$;
 
 create function graphile_worker._hathi_report_pauses(worker_names text[], clock timestamp with time zone)
@@ -5181,27 +5218,31 @@ $hathi$;
 
 create function graphile_worker._hathi_spare_tokens(bound_id integer, wanted integer, ahead integer, moment timestamp with time zone, late_ms double precision)
  RETURNS integer
- LANGUAGE sql
+ LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $hathi$
-  select greatest(0, floor(least(ahead * within.ms / 25, tokens.jobs / 2 - wanted)))::integer
-  from graphile_worker._hathi_limits as l
-  left join graphile_worker._hathi_limit_overrides as o on o.limit_id = l.id and o.key = '*'
-  left join graphile_worker._hathi_limit_rates as r on r.limit_id = l.id and r.key = '*'
-  cross join lateral (select coalesce(o.places, l.places) as places, coalesce(o.period_ms, l.period_ms) as period_ms) as rate
-  cross join lateral (
-    select slack.ms as slack, (rate.period_ms + slack.ms) / nullif(rate.places, 0) as step, coalesce(o.burst, l.burst) as burst,
-      greatest(0, least(1e12, coalesce(date_part('epoch', r.tat - moment) * 1000, 0))) as used_ms
-    from graphile_worker._hathi_rate_slack(rate.period_ms) as slack (ms)
-  ) as given
-  cross join lateral (
-    select coalesce(graphile_worker._hathi_rate_grace(given.burst, given.step, l.cost, given.used_ms), 0) as ms
-  ) as grace
-  cross join lateral (select least(25, (given.slack + grace.ms) * 0.4) as ms) as within
-  cross join lateral (
-    select least(1e6, floor(((within.ms - given.used_ms) / given.step + given.burst + 1) / l.cost)) as jobs
-  ) as tokens
-  where l.id = bound_id and rate.places > 0 and grace.ms >= late_ms;
+begin
+  return (
+    select greatest(0, floor(least(ahead * within.ms / 25, tokens.jobs / 2 - wanted)))::integer
+    from graphile_worker._hathi_limits as l
+    left join graphile_worker._hathi_limit_overrides as o on o.limit_id = l.id and o.key = '*'
+    left join graphile_worker._hathi_limit_rates as r on r.limit_id = l.id and r.key = '*'
+    cross join lateral (select coalesce(o.places, l.places) as places, coalesce(o.period_ms, l.period_ms) as period_ms) as rate
+    cross join lateral (
+      select slack.ms as slack, (rate.period_ms + slack.ms) / nullif(rate.places, 0) as step, coalesce(o.burst, l.burst) as burst,
+        greatest(0, least(1e12, coalesce(date_part('epoch', r.tat - moment) * 1000, 0))) as used_ms
+      from graphile_worker._hathi_rate_slack(rate.period_ms) as slack (ms)
+    ) as given
+    cross join lateral (
+      select coalesce(graphile_worker._hathi_rate_grace(given.burst, given.step, l.cost, given.used_ms), 0) as ms
+    ) as grace
+    cross join lateral (select least(25, (given.slack + grace.ms) * 0.4) as ms) as within
+    cross join lateral (
+      select least(1e6, floor(((within.ms - given.used_ms) / given.step + given.burst + 1) / l.cost)) as jobs
+    ) as tokens
+    where l.id = bound_id and rate.places > 0 and grace.ms >= late_ms
+  );
+end;
 $hathi$;
 
 create function graphile_worker._hathi_start_texts(taken integer, counts integer[], start_ats timestamp with time zone[], steps double precision[], slacks double precision[], late_ms double precision, began_at timestamp with time zone)
@@ -5223,6 +5264,50 @@ begin
     before := before + counts[nth];
   end loop;
   return texts;
+end;
+$hathi$;
+
+create function graphile_worker._hathi_take_in_order(pool_id text, instant timestamp with time zone, rows tid[], OUT jobs text)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+begin
+  with claimed as (
+    update graphile_worker._private_jobs as job
+    set attempts = job.attempts + 1, locked_by = pool_id, locked_at = instant
+    where job.ctid = any (rows)
+    returning job.id, job.job_queue_id, job.task_id, job.payload, job.priority, job.run_at, job.attempts, job.max_attempts,
+      job.last_error, job.created_at, job.updated_at, job.key, job.revision, job.flags,
+      -- A large payload is read by a statement of its own: in one text with others it would be copied several times.
+      pg_column_size(job.payload) > 8000
+        or (pg_column_size(job.payload) > 1000 and pg_column_compression(job.payload) is not null) as is_large
+  )
+  select
+    string_agg(
+      -- Written out by hand: json_build_array looks up the type of every value of every row, which costs several times more.
+      -- JSON has no infinite numbers, so an infinite time becomes one that is far out of range.
+      concat(
+        '["', claimed.id, '",', coalesce(claimed.job_queue_id::text, 'null'), ',', claimed.task_id, ',',
+        case when claimed.is_large then 'null' else claimed.payload::text end, ',',
+        claimed.priority, ',', least(greatest(date_part('epoch', claimed.run_at), -1e15), 1e15), ',',
+        claimed.attempts, ',', claimed.max_attempts, ',',
+        case
+          when claimed.last_error is null then 'null'
+          -- Its beginning is enough to go on with, whoever wrote it and however long it is.
+          when pg_column_size(claimed.last_error) > 8000 or pg_column_compression(claimed.last_error) is not null
+            then to_json(substr(claimed.last_error, 1, 8000))::text
+          else to_json(claimed.last_error)::text
+        end, ',',
+        least(greatest(date_part('epoch', claimed.created_at), -1e15), 1e15), ',',
+        least(greatest(date_part('epoch', claimed.updated_at), -1e15), 1e15), ',',
+        case when claimed.key is null then 'null' else to_json(claimed.key)::text end, ',', claimed.revision, ',',
+        coalesce(claimed.flags::text, 'null'), case when claimed.is_large then ',1]' else ']' end
+      ),
+      ',' order by claimed.priority, claimed.run_at, claimed.id
+    )
+  into jobs
+  from claimed;
 end;
 $hathi$;
 
@@ -5549,11 +5634,13 @@ $hathi$;
 
 create function graphile_worker._hathi_unlimited_tasks(task_ids integer[])
  RETURNS integer[]
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $hathi$
-  select array(
+begin
+  return array(
     select known.id
     from unnest(task_ids) with ordinality as known (id, nth)
     where not exists (
@@ -5563,6 +5650,7 @@ AS $hathi$
     )
     order by known.nth
   );
+end;
 $hathi$;
 
 create function graphile_worker._hathi_unpaused_tasks(worker_names text[], task_ids integer[], clock timestamp with time zone)

@@ -599,6 +599,50 @@ begin
 end;
 $hathi$;
 
+-- Takes these jobs for a pool. Gives them as JSON, in the order of priority, run_at and id, without the brackets of an array.
+create or replace function graphile_worker._hathi_take_in_order(pool_id text, instant timestamptz, rows tid[], out jobs text)
+language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+as $hathi$
+begin
+  with claimed as (
+    update graphile_worker._private_jobs as job
+    set attempts = job.attempts + 1, locked_by = pool_id, locked_at = instant
+    where job.ctid = any (rows)
+    returning job.id, job.job_queue_id, job.task_id, job.payload, job.priority, job.run_at, job.attempts, job.max_attempts,
+      job.last_error, job.created_at, job.updated_at, job.key, job.revision, job.flags,
+      -- A large payload is read by a statement of its own: in one text with others it would be copied several times.
+      pg_column_size(job.payload) > 8000
+        or (pg_column_size(job.payload) > 1000 and pg_column_compression(job.payload) is not null) as is_large
+  )
+  select
+    string_agg(
+      -- Written out by hand: json_build_array looks up the type of every value of every row, which costs several times more.
+      -- JSON has no infinite numbers, so an infinite time becomes one that is far out of range.
+      concat(
+        '["', claimed.id, '",', coalesce(claimed.job_queue_id::text, 'null'), ',', claimed.task_id, ',',
+        case when claimed.is_large then 'null' else claimed.payload::text end, ',',
+        claimed.priority, ',', least(greatest(date_part('epoch', claimed.run_at), -1e15), 1e15), ',',
+        claimed.attempts, ',', claimed.max_attempts, ',',
+        case
+          when claimed.last_error is null then 'null'
+          -- Its beginning is enough to go on with, whoever wrote it and however long it is.
+          when pg_column_size(claimed.last_error) > 8000 or pg_column_compression(claimed.last_error) is not null
+            then to_json(substr(claimed.last_error, 1, 8000))::text
+          else to_json(claimed.last_error)::text
+        end, ',',
+        least(greatest(date_part('epoch', claimed.created_at), -1e15), 1e15), ',',
+        least(greatest(date_part('epoch', claimed.updated_at), -1e15), 1e15), ',',
+        case when claimed.key is null then 'null' else to_json(claimed.key)::text end, ',', claimed.revision, ',',
+        coalesce(claimed.flags::text, 'null'), case when claimed.is_large then ',1]' else ']' end
+      ),
+      ',' order by claimed.priority, claimed.run_at, claimed.id
+    )
+  into jobs
+  from claimed;
+end;
+$hathi$;
+
 -- Claims up to `wanted` jobs for a pool, of one queue at most `per_queue`. Jobs with one of the `forbidden` flags, and those without one
 -- of the `accepted` ones if there are any, are left alone. `mark_*` say where to start in each priority; then nothing else is visited.
 -- `only_queues` are the named queues to visit, null for all: those that the pool has just released cost no search. `left_queues` are those of
@@ -720,41 +764,7 @@ begin
   end if;
 
   if cardinality(taken) > 0 then
-    with claimed as (
-      update graphile_worker._private_jobs as job
-      set attempts = job.attempts + 1, locked_by = pool_id, locked_at = instant
-      where job.ctid = any (taken)
-      returning job.id, job.job_queue_id, job.task_id, job.payload, job.priority, job.run_at, job.attempts, job.max_attempts,
-        job.last_error, job.created_at, job.updated_at, job.key, job.revision, job.flags,
-        -- A large payload is read by a statement of its own: in one text with others it would be copied several times.
-        pg_column_size(job.payload) > 8000
-          or (pg_column_size(job.payload) > 1000 and pg_column_compression(job.payload) is not null) as is_large
-    )
-    select
-      '[' || string_agg(
-        -- Written out by hand: json_build_array looks up the type of every value of every row, which costs several times more.
-        -- JSON has no infinite numbers, so an infinite time becomes one that is far out of range.
-        concat(
-          '["', claimed.id, '",', coalesce(claimed.job_queue_id::text, 'null'), ',', claimed.task_id, ',',
-          case when claimed.is_large then 'null' else claimed.payload::text end, ',',
-          claimed.priority, ',', least(greatest(date_part('epoch', claimed.run_at), -1e15), 1e15), ',',
-          claimed.attempts, ',', claimed.max_attempts, ',',
-          case
-            when claimed.last_error is null then 'null'
-            -- Its beginning is enough to go on with, whoever wrote it and however long it is.
-            when pg_column_size(claimed.last_error) > 8000 or pg_column_compression(claimed.last_error) is not null
-              then to_json(substr(claimed.last_error, 1, 8000))::text
-            else to_json(claimed.last_error)::text
-          end, ',',
-          least(greatest(date_part('epoch', claimed.created_at), -1e15), 1e15), ',',
-          least(greatest(date_part('epoch', claimed.updated_at), -1e15), 1e15), ',',
-          case when claimed.key is null then 'null' else to_json(claimed.key)::text end, ',', claimed.revision, ',',
-          coalesce(claimed.flags::text, 'null'), case when claimed.is_large then ',1]' else ']' end
-        ),
-        ',' order by claimed.priority, claimed.run_at, claimed.id
-      ) || ']'
-    into jobs
-    from claimed;
+    jobs := '[' || graphile_worker._hathi_take_in_order(pool_id, instant, taken) || ']';
 
     if taken_queues is not null then
       update graphile_worker._private_job_queues

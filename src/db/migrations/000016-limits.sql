@@ -5,6 +5,7 @@
 --      (a pool, an original worker, the recovery that has parked a job): nothing is counted up or down, so nothing can drift. Check and
 --      claim are one transaction that holds the limit's row, so no two claims give away the same place. Where places are plenty, a claim takes its
 --      jobs first and then the row (`is_late`), and counts all that is locked, its own included: it is committed only if that is within the limit.
+--      The same goes for a rate that has tokens for several such claims: they are spent under its row, for all jobs or for none.
 --   2. A limited task is in `_hathi_limited_tasks`, and the plain claim leaves such tasks alone, whatever its pool knows. For a quarter of a
 --      second after a task became limited no claim takes it, so plain claims that had begun before are over and their rows are counted.
 --   3. A rate is kept by one timestamp per limit and key (GCRA). A claim takes a job only if it knows when the job starts, at most 50 ms
@@ -170,8 +171,10 @@ $hathi$;
 
 -- How late a start may be, in milliseconds. A missed start costs a token, which is much where the period is long.
 create or replace function graphile_worker._hathi_rate_slack(period_ms double precision)
-returns double precision language sql immutable set search_path = pg_catalog, pg_temp as $hathi$
-  select greatest(5, least(10000, period_ms * 0.04));
+returns double precision language plpgsql immutable set search_path = pg_catalog, pg_temp as $hathi$
+begin
+  return greatest(5, least(10000, period_ms * 0.04));
+end;
 $hathi$;
 
 -- What the indexes of a task and a key are called. `w` has the waiting jobs, `r` those that are locked.
@@ -217,8 +220,9 @@ $hathi$;
 
 -- Of these tasks, the ones without limits.
 create or replace function graphile_worker._hathi_unlimited_tasks(task_ids integer[])
-returns integer[] language sql stable set search_path = pg_catalog, pg_temp as $hathi$
-  select array(
+returns integer[] language plpgsql stable set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $hathi$
+begin
+  return array(
     select known.id
     from unnest(task_ids) with ordinality as known (id, nth)
     where not exists (
@@ -228,17 +232,22 @@ returns integer[] language sql stable set search_path = pg_catalog, pg_temp as $
     )
     order by known.nth
   );
+end;
 $hathi$;
 
 -- As JSON: which of these tasks have limits, and which of those limits were declared in code.
 create or replace function graphile_worker._hathi_report_limits(task_ids integer[])
-returns text language sql stable set search_path = pg_catalog, pg_temp as $hathi$
-  select json_object_agg(task.id, exists (
-    select from graphile_worker._hathi_limits as bound where bound.id = any (member.limit_ids) and bound.origin = 'code'
-  ))::text
-  from graphile_worker._private_tasks as task
-  join graphile_worker._hathi_limited_tasks as member on member.task = task.identifier
-  where task.id = any (task_ids);
+returns text language plpgsql stable set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $hathi$
+begin
+  return (
+    select json_object_agg(task.id, exists (
+      select from graphile_worker._hathi_limits as bound where bound.id = any (member.limit_ids) and bound.origin = 'code'
+    ))
+    from graphile_worker._private_tasks as task
+    join graphile_worker._hathi_limited_tasks as member on member.task = task.identifier
+    where task.id = any (task_ids)
+  );
+end;
 $hathi$;
 
 -- False if another transaction kept one of them for too long.
@@ -287,32 +296,41 @@ begin
 end;
 $hathi$;
 
--- Of limits whose rows are locked: null if one is exceeded or held back, or has got a key or a rate; otherwise whether three quarters of each are free.
+-- Of concurrency limits on everything whose rows are locked: null if one is exceeded or held back; otherwise whether three quarters of each are free.
 create or replace function graphile_worker._hathi_are_within(limit_ids integer[])
-returns boolean language sql volatile set search_path = pg_catalog, pg_temp as $hathi$
-  select case when bool_and(now.is_plain and now.taken <= now.places) then bool_and(now.places >= 100 and now.taken <= now.places / 4) end
-  from (
-    select coalesce(o.places, l.places) as places,
-      l.kind = 'concurrency' and l.path = '{}' and not exists (
-        select from graphile_worker._hathi_limit_holds as h where h.limit_id = l.id and h.key = '*' and h.until > clock_timestamp()
-      ) as is_plain,
-      graphile_worker._hathi_count_locked(array(
-        select task.id from graphile_worker._hathi_limited_tasks as m
-        join graphile_worker._private_tasks as task on task.identifier = m.task
-        where l.id = any (m.limit_ids)
-      ), '{}', null) as taken
-    from graphile_worker._hathi_limits as l
-    left join graphile_worker._hathi_limit_overrides as o on o.limit_id = l.id and o.key = '*'
-    where l.id = any (limit_ids)
-  ) as now;
+returns boolean language plpgsql volatile set search_path = pg_catalog, pg_temp as $hathi$
+begin
+  return (
+    select case
+      when coalesce(bool_and(not now.is_held and now.taken <= now.places), true)
+        then coalesce(bool_and(now.places >= 100 and now.taken <= now.places / 4), true)
+    end
+    from (
+      select coalesce(o.places, l.places) as places,
+        exists (
+          select from graphile_worker._hathi_limit_holds as h where h.limit_id = l.id and h.key = '*' and h.until > clock_timestamp()
+        ) as is_held,
+        graphile_worker._hathi_count_locked(array(
+          select task.id from graphile_worker._hathi_limited_tasks as m
+          join graphile_worker._private_tasks as task on task.identifier = m.task
+          where l.id = any (m.limit_ids)
+        ), '{}', null) as taken
+      from graphile_worker._hathi_limits as l
+      left join graphile_worker._hathi_limit_overrides as o on o.limit_id = l.id and o.key = '*'
+      where l.id = any (limit_ids) and l.kind = 'concurrency'
+    ) as now
+  );
+end;
 $hathi$;
 
 -- By how many milliseconds a rate lets jobs be later than its slack at no cost, if they use so many tokens at once and tokens are spent `used_ms`
 -- ahead: even if theirs are counted then, a tenth of the burst is left. Null if it does not.
 create or replace function graphile_worker._hathi_rate_grace(
   burst integer, step double precision, tokens double precision, used_ms double precision
-) returns double precision language sql immutable set search_path = pg_catalog, pg_temp as $hathi$
-  select case when used_ms <= (burst * 0.9 - tokens) * step then least(150, burst * step / 2, (burst * 0.9 - tokens) * step) end;
+) returns double precision language plpgsql immutable set search_path = pg_catalog, pg_temp as $hathi$
+begin
+  return case when used_ms <= (burst * 0.9 - tokens) * step then least(150, burst * step / 2, (burst * 0.9 - tokens) * step) end;
+end;
 $hathi$;
 
 -- How many tokens an unkeyed rate has for jobs that no slot is free for yet: of what may start within a good part of its slack half, since a token
@@ -320,25 +338,43 @@ $hathi$;
 create or replace function graphile_worker._hathi_spare_tokens(
   bound_id integer, wanted integer, ahead integer, moment timestamptz, late_ms double precision
 )
-returns integer language sql volatile set search_path = pg_catalog, pg_temp as $hathi$
-  select greatest(0, floor(least(ahead * within.ms / 25, tokens.jobs / 2 - wanted)))::integer
-  from graphile_worker._hathi_limits as l
-  left join graphile_worker._hathi_limit_overrides as o on o.limit_id = l.id and o.key = '*'
-  left join graphile_worker._hathi_limit_rates as r on r.limit_id = l.id and r.key = '*'
-  cross join lateral (select coalesce(o.places, l.places) as places, coalesce(o.period_ms, l.period_ms) as period_ms) as rate
-  cross join lateral (
-    select slack.ms as slack, (rate.period_ms + slack.ms) / nullif(rate.places, 0) as step, coalesce(o.burst, l.burst) as burst,
-      greatest(0, least(1e12, coalesce(date_part('epoch', r.tat - moment) * 1000, 0))) as used_ms
-    from graphile_worker._hathi_rate_slack(rate.period_ms) as slack (ms)
-  ) as given
-  cross join lateral (
-    select coalesce(graphile_worker._hathi_rate_grace(given.burst, given.step, l.cost, given.used_ms), 0) as ms
-  ) as grace
-  cross join lateral (select least(25, (given.slack + grace.ms) * 0.4) as ms) as within
-  cross join lateral (
-    select least(1e6, floor(((within.ms - given.used_ms) / given.step + given.burst + 1) / l.cost)) as jobs
-  ) as tokens
-  where l.id = bound_id and rate.places > 0 and grace.ms >= late_ms;
+returns integer language plpgsql volatile set search_path = pg_catalog, pg_temp as $hathi$
+begin
+  return (
+    select greatest(0, floor(least(ahead * within.ms / 25, tokens.jobs / 2 - wanted)))::integer
+    from graphile_worker._hathi_limits as l
+    left join graphile_worker._hathi_limit_overrides as o on o.limit_id = l.id and o.key = '*'
+    left join graphile_worker._hathi_limit_rates as r on r.limit_id = l.id and r.key = '*'
+    cross join lateral (select coalesce(o.places, l.places) as places, coalesce(o.period_ms, l.period_ms) as period_ms) as rate
+    cross join lateral (
+      select slack.ms as slack, (rate.period_ms + slack.ms) / nullif(rate.places, 0) as step, coalesce(o.burst, l.burst) as burst,
+        greatest(0, least(1e12, coalesce(date_part('epoch', r.tat - moment) * 1000, 0))) as used_ms
+      from graphile_worker._hathi_rate_slack(rate.period_ms) as slack (ms)
+    ) as given
+    cross join lateral (
+      select coalesce(graphile_worker._hathi_rate_grace(given.burst, given.step, l.cost, given.used_ms), 0) as ms
+    ) as grace
+    cross join lateral (select least(25, (given.slack + grace.ms) * 0.4) as ms) as within
+    cross join lateral (
+      select least(1e6, floor(((within.ms - given.used_ms) / given.step + given.burst + 1) / l.cost)) as jobs
+    ) as tokens
+    where l.id = bound_id and rate.places > 0 and grace.ms >= late_ms
+  );
+end;
+$hathi$;
+
+-- Whether each of these unkeyed rates has tokens for four more claims of so many jobs.
+create or replace function graphile_worker._hathi_have_tokens(limit_ids integer[], jobs integer, moment timestamptz)
+returns boolean language plpgsql volatile set search_path = pg_catalog, pg_temp as $hathi$
+begin
+  return (
+    select coalesce(bool_and(
+      coalesce(graphile_worker._hathi_spare_tokens(l.id, 0, 1000000, moment, 0), 0) >= greatest(100, jobs * 2)
+    ), true)
+    from graphile_worker._hathi_limits as l
+    where l.id = any (limit_ids) and l.kind = 'rate'
+  );
+end;
 $hathi$;
 
 -- Of jobs that this transaction has locked, says which their limits admit, in order, up to `most`, and when each one starts. All limits of
@@ -899,7 +935,7 @@ begin
 end;
 $hathi$;
 
--- Takes these jobs, in the order in which they should start. Gives them as `_hathi_claim_jobs` does, without the brackets.
+-- Takes these jobs, in the order in which they should start. Gives them as `_hathi_take_in_order` does, which is quicker.
 create or replace function graphile_worker._hathi_take_jobs(pool_id text, instant timestamptz, rows tid[], out jobs text)
 language plpgsql volatile
   set search_path = pg_catalog, pg_temp
@@ -966,7 +1002,8 @@ $hathi$;
 -- `jobs` is one JSON text as `_hathi_claim_jobs` gives it. `starts` is an array of what `_hathi_start_texts` gives, for jobs that have a time to
 -- start, with the times since this function began; `took_ms` is how long it took. `due_in_ms` is when to claim again; not above zero if something was held
 -- by another transaction. `is_blocked` says that every limited task has a limit that is used up as a whole, so that new jobs change nothing.
--- `are_wide` says that the tasks have no limits but on everything, and that three quarters of their many places are free: then the next claim may be late.
+-- `are_wide` says that the tasks have no limits but on everything, with at most one rate each, that three quarters of their many places are free, and that
+-- their rates have tokens for several more claims: then the next claim may be late.
 create or replace function graphile_worker._hathi_claim_within_limits(
   pool_id text, task_ids integer[], wanted integer, ahead integer, per_queue integer, forbidden text[], accepted text[], clock timestamptz,
   with_queues boolean, turns jsonb, nth integer, relaxed boolean, lates jsonb, timed_ahead integer, is_late boolean,
@@ -1034,6 +1071,12 @@ declare
   has_verdict boolean;
   spare integer;
   last_place integer;
+  -- Of a late claim: all that it has taken, and what still needs tokens, by task and position.
+  could_be_late boolean;
+  late_rows tid[] := '{}';
+  l_task integer[] := '{}';
+  l_first integer[] := '{}';
+  l_last integer[] := '{}';
 begin
   is_blocked := false;
   are_wide := false;
@@ -1128,6 +1171,16 @@ begin
   has_queued := with_queues and exists (
     select from graphile_worker._private_jobs as job where job.is_available and job.job_queue_id is not null
   );
+  could_be_late := not exists (
+      select from graphile_worker._hathi_limits as l
+      where l.id = any (mine) and (l.kind = 'fair' or l.path <> '{}' or l.cost_path is not null)
+    )
+    and not exists (
+      select from unnest(t_rated, t_alike) as task (is_rated, has_one) where task.is_rated and (has_queued or not task.has_one)
+    );
+  if is_late and not could_be_late then
+    raise sqlstate 'HT001';
+  end if;
   for phase in 0 .. 1 loop
     if (phase + nth) % 2 = 0 and has_queued then
       -- Jobs of named queues.
@@ -1244,7 +1297,7 @@ begin
             end if;
 
             taken_rows := found.rows;
-            has_verdict := taken_rows <> '{}' and t_admit[t] <> '{}';
+            has_verdict := taken_rows <> '{}' and t_admit[t] <> '{}' and not is_late;
             if has_verdict then
               select * into verdict
               from graphile_worker._hathi_admit_jobs(t_admit[t]::integer[], taken_rows, null, most, moment, horizon, t_late[t]);
@@ -1260,7 +1313,18 @@ begin
                   taken, verdict.counts, verdict.start_ats, verdict.steps, verdict.slacks, t_late[t], began_at
                 );
               end if;
-              job_texts := job_texts || graphile_worker._hathi_take_jobs(pool_id, instant, taken_rows);
+              if is_late and t_admit[t] <> '{}' then
+                l_task := l_task || t;
+                l_first := l_first || taken + 1;
+                l_last := l_last || taken + cardinality(taken_rows);
+              end if;
+              if is_late then
+                late_rows := late_rows || taken_rows;
+              end if;
+              job_texts := job_texts || case
+                when t_path[t] = '{}' then graphile_worker._hathi_take_in_order(pool_id, instant, taken_rows)
+                else graphile_worker._hathi_take_jobs(pool_id, instant, taken_rows)
+              end;
               taken := taken + cardinality(taken_rows);
               room := room - cardinality(taken_rows);
               left_now := greatest(0, left_now - cardinality(taken_rows));
@@ -1314,6 +1378,35 @@ begin
     end if;
   end loop;
 
+  if is_late and (taken > 0 or true = any (t_blocked)) then
+    if true = any (t_blocked) or not graphile_worker._hathi_lock_limits(mine) then
+      raise sqlstate 'HT001';
+    end if;
+    moment := clock_timestamp();
+    for l in 1 .. cardinality(l_task) loop
+      select * into verdict
+      from graphile_worker._hathi_admit_jobs(
+        t_admit[l_task[l]]::integer[], late_rows[l_first[l]:l_last[l]], null, taken, moment, moment + interval '50 milliseconds', t_late[l_task[l]]
+      );
+      if cardinality(verdict.admitted) < l_last[l] - l_first[l] + 1 then
+        raise sqlstate 'HT001';
+      end if;
+      start_texts := start_texts || graphile_worker._hathi_start_texts(
+        l_first[l] - 1, verdict.counts, verdict.start_ats, verdict.steps, verdict.slacks, t_late[l_task[l]], began_at
+      );
+    end loop;
+    are_wide := graphile_worker._hathi_are_within(mine);
+    if are_wide is null then
+      raise sqlstate 'HT001';
+    end if;
+    are_wide := are_wide and graphile_worker._hathi_have_tokens(mine, taken, moment);
+  elsif not is_late and could_be_late then
+    are_wide := coalesce((
+        select bool_and(w_places[w] >= 100 and w_places[w] - w_free[w] <= w_places[w] / 4) from generate_subscripts(w_id, 1) as w
+      ), true)
+      and graphile_worker._hathi_have_tokens(mine, taken, moment);
+  end if;
+
   if taken > 0 then
     jobs := '[' || array_to_string(job_texts, ',') || ']';
     starts := '[' || array_to_string(start_texts, ',') || ']';
@@ -1333,23 +1426,6 @@ begin
       when is_contended then 0
       when due is not null then greatest(1, date_part('epoch', due - clock_timestamp()) * 1000)
     end;
-  end if;
-  if not is_late then
-    are_wide := not exists (
-        select from graphile_worker._hathi_limits as l
-        where l.id = any (mine) and (l.kind <> 'concurrency' or l.path <> '{}')
-      )
-      and coalesce((
-        select bool_and(w_places[w] >= 100 and w_places[w] - w_free[w] <= w_places[w] / 4) from generate_subscripts(w_id, 1) as w
-      ), false);
-  elsif taken > 0 or true = any (t_blocked) then
-    if true = any (t_blocked) or not graphile_worker._hathi_lock_limits(mine) then
-      raise sqlstate 'HT001';
-    end if;
-    are_wide := graphile_worker._hathi_are_within(mine);
-    if are_wide is null then
-      raise sqlstate 'HT001';
-    end if;
   end if;
   took_ms := date_part('epoch', clock_timestamp() - began_at) * 1000;
 end;

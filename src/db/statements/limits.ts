@@ -24,7 +24,7 @@ export interface ClaimLimitedParams {
   /** By how many milliseconds starts may be later than their slack allows, by the id of the task. */
   readonly lates: Record<string, number>;
   readonly relaxed: boolean;
-  /** The last claim has found that places are plenty. */
+  /** The last claim has found that places and tokens are plenty. */
   readonly mayBeLate?: boolean;
 }
 
@@ -51,7 +51,7 @@ export interface ClaimLimitedRow {
   readonly due_in_ms: number | null;
   /** Every limited task is held up as a whole: new jobs change nothing. */
   readonly is_blocked: boolean;
-  /** There are only limits on everything, and three quarters of their places are free. */
+  /** There are only limits on everything, and most of their places and tokens are free. */
   readonly are_wide: boolean;
   readonly turns: Turns;
   readonly pauses: string | null;

@@ -88,7 +88,7 @@ export class LimitedClaims {
     return this.#tookMs <= quickMs;
   }
 
-  /** A moment ago, a claim found many places free in all limits. */
+  /** A moment ago, a claim found many places or tokens free in all limits. */
   arePlenty(now: number): boolean {
     return this.#areWide && now - this.#answeredAt < newsMs;
   }
