@@ -17,7 +17,10 @@ export async function runLists(utils: WorkerUtils): Promise<object> {
     client.release();
   }
   const events: WorkerEvents = new EventEmitter();
-  const isDone = new Promise<void>((resolve) => events.once("job:complete", () => resolve()));
+  const happened = (event: "job:complete" | "pool:listen:success"): Promise<void> =>
+    new Promise((resolve) => events.once(event, () => resolve()));
+  // Either may come first, and the log tells of both.
+  const isDone = Promise.all([happened("job:complete"), happened("pool:listen:success")]);
   const workers = runTaskList({ logger, noHandleSignals: true, concurrency: 3, events }, tasks, pool);
   await utils.addJob("listed", { once: false });
   await isDone;
