@@ -13,8 +13,8 @@ import { type ScheduleOptions, scheduleRuns } from "./schedule-runs.ts";
 import { findFirstTick, findNextTick } from "./ticks.ts";
 
 export interface CronOptions extends ScheduleOptions {
-  /** Live: what is added to or taken from this array counts from the next minute on. */
-  readonly items: ParsedCronItem[];
+  /** Asked anew for each tick, so the items may change at any time. */
+  readonly items: () => readonly ParsedCronItem[];
   readonly emit: Emit;
   /** The zone of items that name none. Without it: UTC, and jobs carry no local time. */
   readonly timeZone?: string | undefined;
@@ -44,6 +44,7 @@ class CronScheduler implements RunningCron {
   readonly promise: Promise<void>;
   _active = true;
   readonly #options: CronOptions;
+  #items: () => readonly ParsedCronItem[];
   #clock: Clock;
   readonly #stop = new AbortController();
   #failures = 0;
@@ -54,6 +55,7 @@ class CronScheduler implements RunningCron {
 
   constructor(options: CronOptions) {
     this.#options = options;
+    this.#items = options.items;
     this.#clock = options.clock ?? systemClock;
     this.promise = this.#run();
   }
@@ -65,7 +67,7 @@ class CronScheduler implements RunningCron {
   }
 
   async replaceItems(items: readonly ParsedCronItem[]): Promise<void> {
-    this.#options.items.splice(0, Number.POSITIVE_INFINITY, ...items);
+    this.#items = () => items;
     try {
       await this.#register(new Date(this.#clock.now()));
     } catch (thrown) {
@@ -97,7 +99,7 @@ class CronScheduler implements RunningCron {
     await this.#backfill(start);
     if (this.#stop.signal.aborted) return;
     emit("cron:started", { cron: this, start });
-    await this.#tickFrom(findFirstTick(this.#options, start.getTime()));
+    await this.#tickFrom(findFirstTick(this.#ticking(), start.getTime()));
   }
 
   /** A tick that failed is done again if its minute is not over yet; after that, it is for the back-fill. */
@@ -108,7 +110,8 @@ class CronScheduler implements RunningCron {
   }
 
   async #backfill(start: Date): Promise<void> {
-    const { database, items, emit, timeZone } = this.#options;
+    const { database, emit, timeZone } = this.#options;
+    const items = this.#items();
     if (items.length === 0) return;
     const known = await database.run(readKnownCrontabs, undefined);
     await this.#register(start);
@@ -127,8 +130,12 @@ class CronScheduler implements RunningCron {
     }
   }
 
+  #ticking(): { readonly items: readonly ParsedCronItem[]; readonly timeZone: string | undefined } {
+    return { items: this.#items(), timeZone: this.#options.timeZone };
+  }
+
   async #register(since: Date): Promise<void> {
-    const identifiers = this.#options.items.map((item) => item.identifier);
+    const identifiers = this.#items().map((item) => item.identifier);
     if (identifiers.length > 0) await this.#options.database.run(registerCrontabs, { identifiers, since });
   }
 
@@ -150,7 +157,7 @@ class CronScheduler implements RunningCron {
       if (isLate) emit("cron:overdueTimer", timing);
       await this.#tick(expected, isLate);
       this.#failures = 0;
-      expected = findNextTick(this.#options, expected);
+      expected = findNextTick(this.#ticking(), expected);
     }
   }
 
@@ -160,13 +167,15 @@ class CronScheduler implements RunningCron {
    */
   async #findTickAfterJump(): Promise<number> {
     this.#clock = await databaseClock(this.#options.database);
-    return findFirstTick(this.#options, this.#clock.now());
+    return findFirstTick(this.#ticking(), this.#clock.now());
   }
 
   async #tick(tick: number, isLate: boolean): Promise<void> {
-    const { items, timeZone, onTick } = this.#options;
+    const { timeZone, onTick } = this.#options;
     const at = new Date(tick);
-    const due = items.filter((item) => isDue(item, at, timeZone) && !(isLate && this.#isMissedForGood(item, at)));
+    const due = this.#items().filter(
+      (item) => isDue(item, at, timeZone) && !(isLate && this.#isMissedForGood(item, at)),
+    );
     if (due.length > 0) await this.#schedule(tick, at, due);
     onTick?.(
       at,

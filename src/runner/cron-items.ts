@@ -21,7 +21,7 @@ export async function getCronItems(options: RunnerOptions, crontabPath?: string)
   const compiled = compileSharedOptions(options);
   const items =
     crontabPath === undefined
-      ? await findCronItems(compiled)
+      ? [...(await findCronItems(compiled))()]
       : await readCrontab({ path: crontabPath, isNamed: true }, compiled.safeLogger);
   return { items, timeZone: defaultTimeZone(compiled.settings), release: async () => undefined };
 }
@@ -31,8 +31,10 @@ export function defaultTimeZone({ timeZone }: { readonly timeZone: string }): st
   return timeZone === "UTC" ? undefined : timeZone;
 }
 
-/** The recurring jobs that the options name, in whatever form. A `parsedCronItems` array is used as it is, and stays live. */
-export async function findCronItems(compiled: CompiledSharedOptions<RunnerOptions>): Promise<ParsedCronItem[]> {
+/** The recurring jobs that the options name, in whatever form. What the caller changes in a `parsedCronItems` array counts from then on. */
+export async function findCronItems(
+  compiled: CompiledSharedOptions<RunnerOptions>,
+): Promise<() => readonly ParsedCronItem[]> {
   const { crontab, parsedCronItems } = givenOf(compiled._rawOptions);
   if (crontab !== undefined && parsedCronItems !== undefined) {
     throw new ConfigError("Give either 'crontab' or 'parsedCronItems', not both.");
@@ -59,10 +61,14 @@ export async function findCronItems(compiled: CompiledSharedOptions<RunnerOption
       ? parseCrontab(crontab, { file: "crontab" })
       : await readCrontab(crontabFileOf(compiled), compiled.safeLogger));
   const further = parseCron(compiled.resolvedPreset.worker?.cron ?? []);
-  checkIdentifiers([...items, ...further]);
-  const all = parsedCronItems ?? [...items];
-  all.push(...further);
-  return all;
+  const repeated = findRepeated(items);
+  if (repeated !== undefined) {
+    compiled.safeLogger.warn(
+      `Two recurring jobs have the identifier '${repeated}': when both are due in the same minute, only the first runs. Give one of them another identifier.`,
+    );
+  }
+  checkFurther(items, further);
+  return () => (further.length === 0 ? items : [...items, ...further]);
 }
 
 function crontabFileOf({ settings, _rawOptions }: CompiledSharedOptions<RunnerOptions>): CrontabFile {
@@ -70,13 +76,15 @@ function crontabFileOf({ settings, _rawOptions }: CompiledSharedOptions<RunnerOp
   return { path, isNamed: Boolean(_rawOptions.crontabFile) || path !== resolve("crontab") };
 }
 
-/** Two items with one identifier would count as one in the database, and neither would run as it says. */
-function checkIdentifiers(items: readonly ParsedCronItem[]): void {
+/** An identifier that two items have, if there is one. The database knows them as one. */
+function findRepeated(items: readonly ParsedCronItem[]): string | undefined {
   const seen = new Set<string>();
-  for (const { identifier } of items) {
-    if (seen.has(identifier)) {
-      throw new ConfigError(`Two recurring jobs have the identifier '${identifier}'; give one of them another id.`);
-    }
-    seen.add(identifier);
-  }
+  return items.find(({ identifier }) => seen.size === seen.add(identifier).size)?.identifier;
+}
+
+function checkFurther(items: readonly ParsedCronItem[], further: readonly ParsedCronItem[]): void {
+  const known = new Set(items.map(({ identifier }) => identifier));
+  const repeated = further.find(({ identifier }) => known.has(identifier))?.identifier ?? findRepeated(further);
+  if (repeated === undefined) return;
+  throw new ConfigError(`Two recurring jobs have the identifier '${repeated}'; give one of them another id.`);
 }

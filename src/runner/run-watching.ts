@@ -40,7 +40,7 @@ export async function runWatching(options: RunnerOptions): Promise<Runner> {
 async function reloadCrontab(compiled: CompiledSharedOptions<RunnerOptions>, cron: RunningCron): Promise<void> {
   const logger = compiled.safeLogger.scope({ label: "watch" });
   try {
-    const items = await findCronItems(compiled);
+    const items = (await findCronItems(compiled))();
     await cron.replaceItems(items);
     logger.info(`Reloaded the crontab: ${items.length} ${items.length === 1 ? "entry" : "entries"}.`);
   } catch (error) {

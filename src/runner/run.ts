@@ -29,7 +29,7 @@ export async function run(
   try {
     await migrateSchema(open.database, compiled.ctx);
     const tasks = overrideTaskList ? toTaskList(overrideTaskList, compiled.safeLogger) : await findTasks(compiled);
-    const cronItems = overrideParsedCronItems ?? (await findCronItems(compiled));
+    const cronItems = overrideParsedCronItems ? () => overrideParsedCronItems : await findCronItems(compiled);
     return startRunner(compiled, open, tasks, cronItems).runner;
   } catch (error) {
     await open.release();
@@ -80,7 +80,7 @@ export function startRunner(
   compiled: CompiledSharedOptions<RunnerOptions>,
   open: OpenDatabase,
   tasks: TaskList,
-  cronItems: ParsedCronItem[],
+  cronItems: () => readonly ParsedCronItem[],
 ): RunnerParts {
   const { settings, emit, events, safeLogger: logger } = compiled;
   const { database } = open;

@@ -188,6 +188,20 @@ bothWays(({ fresh, isOurs }) => {
     expect(await runs(db)).toEqual(["b 00:08", "a 00:09", "f 00:10"]);
   });
 
+  test("parsed items may share an identifier, as long as they are not due together", async () => {
+    const db = await fresh();
+    stopClock(start);
+    await know(db, "a", "2025-01-01T00:00:00Z");
+    const { parseCronItems } = await loadLibrary(isOurs);
+    const options = { backfillPeriod: 3 * 60_000 };
+    const parsedCronItems = parseCronItems([
+      { task: "a", match: "8 * * * *", options },
+      { task: "a", match: "10 * * * *", options },
+    ]);
+    await (await startCron(isOurs, db, { parsedCronItems })).started();
+    expect(await runs(db)).toEqual(["a 00:08", "a 00:10"]);
+  });
+
   test("items that no parser has seen are refused, and so is what is no list", async () => {
     const db = await fresh();
     const item = { task: "a", match: () => true, options: { backfillPeriod: 0 }, payload: null, identifier: "a" };

@@ -51,8 +51,9 @@ export class CronBench {
       }) as Emit,
       { heard: () => true },
     );
+    const items = parseCron(cron);
     const running = startCron({
-      items: parseCron(cron),
+      items: () => items,
       database: poolDatabase(pool, { schema: this.db.schema, preparedStatements: true }),
       emit: record,
       clock: this.clock,

@@ -20,8 +20,9 @@ const clock: Clock = {
 };
 
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 1 });
+const items = parseCrontab(crontab ?? "");
 const running = startCron({
-  items: parseCrontab(crontab ?? ""),
+  items: () => items,
   database: poolDatabase(pool, { schema: "graphile_worker", preparedStatements: true }),
   emit: Object.assign(() => undefined, { heard: () => false }) satisfies Emit,
   clock,

@@ -10,8 +10,8 @@ import { rememberingLogger } from "../support/log.ts";
 
 async function find(options: RunnerOptions) {
   const { logger, lines } = rememberingLogger();
-  const items = await findCronItems(compileSharedOptions<RunnerOptions>({ ...options, logger }));
-  return { items, lines };
+  const read = await findCronItems(compileSharedOptions<RunnerOptions>({ ...options, logger }));
+  return { items: read(), read, lines };
 }
 
 test.each([
@@ -46,14 +46,31 @@ test("null leaves crontab, parsed items and files out", async () => {
   expect((await find(nothing)).items).toEqual([]);
 });
 
-test("two parsed items with one identifier are refused", async () => {
+test("two parsed items with one identifier are doubtful; in 'cron' they are refused", async () => {
   const parsedCronItems = parseCronItems([
     { task: "a", match: "* * * * *" },
     { task: "a", match: "5 * * * *" },
   ]);
-  await expect(find({ parsedCronItems })).rejects.toThrow(
-    "Two recurring jobs have the identifier 'a'; give one of them another id.",
-  );
+  const { items, lines } = await find({ parsedCronItems });
+  expect(items).toHaveLength(2);
+  expect(lines).toMatchObject([
+    { level: "warning", message: expect.stringContaining("Two recurring jobs have the identifier 'a': when both") },
+  ]);
+  const refusal = "Two recurring jobs have the identifier 'a'; give one of them another id.";
   const [first] = parsedCronItems;
-  await expect(find({ parsedCronItems: [first!], cron: ["5 * * * * a"] })).rejects.toThrow("identifier 'a'");
+  await expect(find({ parsedCronItems: [first!], cron: ["5 * * * * a"] })).rejects.toThrow(refusal);
+  await expect(find({ cron: [first!, "5 * * * * a"] })).rejects.toThrow(refusal);
+});
+
+test("the caller's parsed items stay as they are beside 'cron', and what the caller changes in them counts", async () => {
+  const parsedCronItems = parseCronItems([{ task: "a", match: "* * * * *" }]);
+  const options: RunnerOptions = { parsedCronItems, cron: ["5 * * * * b"] };
+  const tasks = (items: readonly { task: string }[]): string[] => items.map(({ task }) => task);
+  const { items, read } = await find(options);
+  expect(tasks(items)).toEqual(["a", "b"]);
+  expect(tasks(parsedCronItems)).toEqual(["a"]);
+  parsedCronItems.push(...parseCronItems([{ task: "c", match: "* * * * *" }]));
+  expect(tasks(read())).toEqual(["a", "c", "b"]);
+  // The same options serve any number of workers.
+  expect(tasks((await find(options)).items)).toEqual(["a", "c", "b"]);
 });
