@@ -2016,6 +2016,7 @@ begin
     if are_wide is null then
       raise sqlstate 'HT001';
     end if;
+    is_durable := is_durable or not are_wide;
     are_wide := are_wide and graphile_worker._hathi_have_tokens(mine, taken, moment);
   elsif not is_late and could_be_late then
     are_wide := coalesce((
@@ -2027,7 +2028,8 @@ begin
   if taken > 0 then
     jobs := '[' || array_to_string(job_texts, ',') || ']';
     starts := '[' || array_to_string(start_texts, ',') || ']';
-    -- A claim that the server forgot in a crash would free a place that is taken. Where there are plenty, that does no harm.
+    -- A claim that the server forgot in a crash would free a place that is taken. Only while less than half of a limit is used need it not last:
+    -- then the limit can be exceeded by as much, until the forgotten runs end.
     if relaxed and not is_durable then
       perform set_config('synchronous_commit', 'off', true);
     end if;
@@ -4677,7 +4679,7 @@ AS $hathi$
   where queue.id = old.id;
 $hathi$;
 
-create function graphile_worker._hathi_return_jobs(pool_id text, job_ids bigint[], queue_ids integer[], ended_ids bigint[], has_started boolean, delay interval, error_message text, OUT lost bigint[], OUT held bigint[], OUT held_queues integer[])
+create function graphile_worker._hathi_return_jobs(pool_id text, job_ids bigint[], tries integer[], queue_ids integer[], ended_ids bigint[], has_started boolean, delay interval, error_message text, OUT lost bigint[], OUT held bigint[], OUT held_queues integer[])
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -4692,11 +4694,13 @@ create function graphile_worker._hathi_return_jobs(pool_id text, job_ids bigint[
 AS $hathi$
 declare
   mine bigint[];
+  on_tries integer[];
   retired bigint[];
+  otherwise bigint[];
 begin
-  select array_agg(job.id) into mine
+  select array_agg(job.id), array_agg(job.attempts::integer) into mine, on_tries
   from (
-    select id
+    select id, attempts
     from graphile_worker._private_jobs
     where id = any (job_ids) and locked_by = pool_id
     order by id
@@ -4706,6 +4710,17 @@ begin
   select array_agg(retirement.id) into retired
   from graphile_worker._private_job_retirements as retirement
   where retirement.id = any (mine);
+  if tries is not null then
+    select array_agg(its.id) into otherwise
+    from unnest(mine, on_tries) as its (id, attempt)
+    where (its.id = any (retired)) is not true
+      and not exists (
+        select from unnest(job_ids, tries) as asked (id, attempt) where asked.id = its.id and asked.attempt = its.attempt
+      );
+  end if;
+  if otherwise is not null then
+    mine := array(select id from unnest(mine) as id where id <> all (otherwise));
+  end if;
 
   if retired is not null and not has_started then
     update graphile_worker._hathi_job_cancellations
@@ -4727,6 +4742,11 @@ begin
   end if;
 
   select missing.lost, missing.held into lost, held from graphile_worker._hathi_missing(pool_id, job_ids, mine) as missing;
+  -- What we have locked is not held by others.
+  if otherwise is not null then
+    lost := lost || otherwise;
+    held := nullif(array(select id from unnest(held) as id where id <> all (otherwise)), '{}');
+  end if;
   -- A queue is not released before all its jobs are back in line, or later ones would overtake them.
   if held is not null and queue_ids is not null then
     queue_ids := array(
@@ -4736,7 +4756,7 @@ begin
     );
   end if;
   held_queues := graphile_worker._hathi_release_queues(pool_id, queue_ids, ended_ids, lost is not null);
-  if mine is not null then
+  if cardinality(mine) > 0 then
     perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || cardinality(mine) || '}');
   end if;
 end;

@@ -234,6 +234,7 @@ const makers: Record<string, (n: number) => Act> = {
       await database.run(returnJobs, {
         poolId,
         jobIds: [id],
+        attempts: null,
         hasStarted: true,
         delayMs: 0,
         reason: "model",
@@ -249,6 +250,7 @@ const makers: Record<string, (n: number) => Act> = {
       await database.run(returnJobs, {
         poolId,
         jobIds: [id],
+        attempts: [job.attempts],
         hasStarted: false,
         delayMs: null,
         reason: null,

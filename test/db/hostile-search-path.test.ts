@@ -123,7 +123,9 @@ const known: Record<string, readonly string[]> = {
   ),
   _hathi_complete_jobs: [settleOf("_hathi_complete_jobs", "")],
   _hathi_fail_jobs: [settleOf("_hathi_fail_jobs", "array[1], array['error'], array['[2]'], ", ", true")],
-  _hathi_return_jobs: [settleOf("_hathi_return_jobs", "", ", true, interval '1 second', 'error'")],
+  _hathi_return_jobs: [true, false].map((started) =>
+    settleOf("_hathi_return_jobs", "array[2], ", `, ${started}, interval '1 second', 'error'`),
+  ),
   _hathi_adopt_suspect: [
     "select id from graphile_worker._hathi_adopt_suspect('1', array(select id from graphile_worker._private_tasks), null, null, null)",
   ],

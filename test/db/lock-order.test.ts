@@ -111,6 +111,7 @@ test.each([1, 2, 3])(
         worker.run(returnJobs, {
           poolId: anyPool(),
           jobIds: anyOrder(),
+          attempts: null,
           queueIds: anyQueues(),
           hasStarted: false,
           delayMs: null,

@@ -107,3 +107,28 @@ test("a limit that a job holds back admits nothing, also if that is noticed last
   const [row] = await database.run(claimLimitedJobs, paramsOf(taskIds, 20));
   expect(row).toMatchObject({ jobs: null, is_blocked: true });
 });
+
+test.each([
+  { taken: 10, isDurable: false },
+  { taken: 60, isDurable: true },
+])(
+  "whether a claim waits for the disk is decided by all that is taken, also if that is counted last (%j)",
+  async ({ taken, isDurable }) => {
+    const { db, taskIds } = await prepare();
+    await db.query(
+      "update graphile_worker._private_jobs set locked_by = 'other', locked_at = now(), attempts = 1 where id <= $1",
+      [taken],
+    );
+    const client = await db.pool.connect();
+    try {
+      await client.query("begin; set local synchronous_commit = on");
+      const [row] = await ask(client, claimLimitedJobs, paramsOf(taskIds, 5), db.schema);
+      expect(JSON.parse(row!.jobs!)).toHaveLength(5);
+      const { rows } = await client.query("select current_setting('synchronous_commit') as value");
+      expect(rows).toEqual([{ value: isDurable ? "on" : "off" }]);
+      await client.query("rollback");
+    } finally {
+      client.release();
+    }
+  },
+);

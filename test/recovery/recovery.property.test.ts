@@ -193,7 +193,13 @@ class World {
     const queues = [...new Set(waiting.map(({ queue }) => queue))].filter(
       (queue): queue is number => queue !== null && rest.every((job) => job.queue !== queue),
     );
-    const how = { hasStarted: false, delayMs: null, reason: null, queueIds: queues.length > 0 ? queues : null };
+    const how = {
+      attempts: null,
+      hasStarted: false,
+      delayMs: null,
+      reason: null,
+      queueIds: queues.length > 0 ? queues : null,
+    };
     const jobIds = waiting.map(({ id }) => id);
     const [row] = await this.#database.run(returnJobs, { poolId: pool.id, jobIds, ...how });
     for (const queue of row?.held_queues ?? []) pool.unreleased.push({ queue, ended: jobIds });

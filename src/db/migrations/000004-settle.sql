@@ -120,9 +120,12 @@ end;
 $hathi$;
 
 -- Puts jobs back in line with their attempt restored. What was removed or replaced (`_private_job_retirements`) gets none back: if it had
--- started, it stays as permanently failed; if not, it was in fact waiting, and is deleted.
+-- started, it stays as permanently failed; if not, it was in fact waiting, and is deleted. `tries` are the attempts that the jobs were claimed
+-- for; null for whichever they are on. After a forced unlock the pool may have claimed a job again: then it is on another attempt, and the
+-- return of the earlier claim must not unlock it.
 create or replace function graphile_worker._hathi_return_jobs(
-  pool_id text, job_ids bigint[], queue_ids integer[], ended_ids bigint[], has_started boolean, delay interval, error_message text,
+  pool_id text, job_ids bigint[], tries integer[], queue_ids integer[], ended_ids bigint[], has_started boolean, delay interval,
+  error_message text,
   out lost bigint[], out held bigint[], out held_queues integer[]
 ) language plpgsql volatile
   set search_path = pg_catalog, pg_temp
@@ -137,11 +140,13 @@ create or replace function graphile_worker._hathi_return_jobs(
 as $hathi$
 declare
   mine bigint[];
+  on_tries integer[];
   retired bigint[];
+  otherwise bigint[];
 begin
-  select array_agg(job.id) into mine
+  select array_agg(job.id), array_agg(job.attempts::integer) into mine, on_tries
   from (
-    select id
+    select id, attempts
     from graphile_worker._private_jobs
     where id = any (job_ids) and locked_by = pool_id
     order by id
@@ -151,6 +156,17 @@ begin
   select array_agg(retirement.id) into retired
   from graphile_worker._private_job_retirements as retirement
   where retirement.id = any (mine);
+  if tries is not null then
+    select array_agg(its.id) into otherwise
+    from unnest(mine, on_tries) as its (id, attempt)
+    where (its.id = any (retired)) is not true
+      and not exists (
+        select from unnest(job_ids, tries) as asked (id, attempt) where asked.id = its.id and asked.attempt = its.attempt
+      );
+  end if;
+  if otherwise is not null then
+    mine := array(select id from unnest(mine) as id where id <> all (otherwise));
+  end if;
 
   if retired is not null and not has_started then
     update graphile_worker._hathi_job_cancellations
@@ -172,6 +188,11 @@ begin
   end if;
 
   select missing.lost, missing.held into lost, held from graphile_worker._hathi_missing(pool_id, job_ids, mine) as missing;
+  -- What we have locked is not held by others.
+  if otherwise is not null then
+    lost := lost || otherwise;
+    held := nullif(array(select id from unnest(held) as id where id <> all (otherwise)), '{}');
+  end if;
   -- A queue is not released before all its jobs are back in line, or later ones would overtake them.
   if held is not null and queue_ids is not null then
     queue_ids := array(
@@ -181,7 +202,7 @@ begin
     );
   end if;
   held_queues := graphile_worker._hathi_release_queues(pool_id, queue_ids, ended_ids, lost is not null);
-  if mine is not null then
+  if cardinality(mine) > 0 then
     perform pg_notify('jobs:insert', '{"r":' || random() || ',"count":' || cardinality(mine) || '}');
   end if;
 end;

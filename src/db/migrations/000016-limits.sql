@@ -6,6 +6,7 @@
 --      claim are one transaction that holds the limit's row, so no two claims give away the same place. Where places are plenty, a claim takes its
 --      jobs first and then the row (`is_late`), and counts all that is locked, its own included: it is committed only if that is within the limit.
 --      The same goes for a rate that has tokens for several such claims: they are spent under its row, for all jobs or for none.
+--      The exception is a crash of the server, which may forget claims of a limit that is less than half used, while their jobs run on.
 --   2. A limited task is in `_hathi_limited_tasks`, and the plain claim leaves such tasks alone, whatever its pool knows. For a quarter of a
 --      second after a task became limited no claim takes it, so plain claims that had begun before are over and their rows are counted.
 --   3. A rate is kept by one timestamp per limit and key (GCRA). A claim takes a job only if it knows when the job starts, at most 50 ms
@@ -1399,6 +1400,7 @@ begin
     if are_wide is null then
       raise sqlstate 'HT001';
     end if;
+    is_durable := is_durable or not are_wide;
     are_wide := are_wide and graphile_worker._hathi_have_tokens(mine, taken, moment);
   elsif not is_late and could_be_late then
     are_wide := coalesce((
@@ -1410,7 +1412,8 @@ begin
   if taken > 0 then
     jobs := '[' || array_to_string(job_texts, ',') || ']';
     starts := '[' || array_to_string(start_texts, ',') || ']';
-    -- A claim that the server forgot in a crash would free a place that is taken. Where there are plenty, that does no harm.
+    -- A claim that the server forgot in a crash would free a place that is taken. Only while less than half of a limit is used need it not last:
+    -- then the limit can be exceeded by as much, until the forgotten runs end.
     if relaxed and not is_durable then
       perform set_config('synchronous_commit', 'off', true);
     end if;

@@ -73,6 +73,8 @@ export const returnJobs = statement<
   {
     poolId: string;
     jobIds: readonly string[];
+    /** The attempts that they were claimed for; null for whichever they are on. */
+    attempts: readonly number[] | null;
     /** They were running; then those that were removed or replaced meanwhile are kept as permanently failed. */
     hasStarted: boolean;
     /** How long they must rest first; null for not at all. */
@@ -85,9 +87,10 @@ export const returnJobs = statement<
   name: "return_jobs",
   patienceMs: shortPatienceMs,
   givesWay: true,
-  values: ({ poolId, jobIds, queueIds, endedIds = [], hasStarted, delayMs, reason }) => [
+  values: ({ poolId, jobIds, attempts, queueIds, endedIds = [], hasStarted, delayMs, reason }) => [
     poolId,
     jobIds,
+    attempts,
     queueIds,
     endedIds,
     hasStarted,
@@ -97,7 +100,8 @@ export const returnJobs = statement<
   text: `
     select lost, held, held_queues
     from graphile_worker._hathi_return_jobs(
-      $1::text, $2::bigint[], $3::integer[], $4::bigint[], $5::boolean, $6::double precision * interval '1 millisecond', $7::text
+      $1::text, $2::bigint[], $3::integer[], $4::integer[], $5::bigint[], $6::boolean,
+      $7::double precision * interval '1 millisecond', $8::text
     )`,
 });
 
@@ -157,6 +161,7 @@ export const returnStrays = statement<
     from graphile_worker._hathi_return_jobs(
       $1::text,
       array(select id from graphile_worker._private_jobs where locked_by = $1::text and id <> all ($2::bigint[])),
+      null,
       array(select id from graphile_worker._private_job_queues where locked_by = $1::text and id <> all ($3::integer[])),
       '{}',
       false,

@@ -119,7 +119,14 @@ export class Returns {
         writes.fallShort();
         throw signal.reason;
       }
-      const params = { poolId, jobIds: rest.jobs.map(({ id }) => id), queueIds: rest.queueIds, ...how };
+      const params = {
+        poolId,
+        jobIds: rest.jobs.map(({ id }) => id),
+        // The job of a task that has begun is the task's to change.
+        attempts: how.hasStarted ? null : rest.jobs.map(({ attempts }) => attempts),
+        queueIds: rest.queueIds,
+        ...how,
+      };
       const endedIds = endedIn(rest.queueIds);
       let isInDoubt = false;
       const written = writes.write(async (mayBeDone) => {
