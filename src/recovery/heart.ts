@@ -83,6 +83,8 @@ export class Heart {
   /** The worker and the key that others know. */
   #told = "";
   #isOverdue = false;
+  /** That a pooler keeps the connection from its lock was reported. */
+  #isPooled = false;
   #lookedAt = monotonicMs();
   #awakeSince = this.#lookedAt;
   #block: Block | undefined;
@@ -221,7 +223,9 @@ export class Heart {
   }
 
   async #examine(connection: HeartbeatConnection, row: BeatRow): Promise<void> {
-    if (await connection.isBetrayedBy(row.pid, this.#workerId)) this.#surroundings.tell({ kind: "pooled" });
+    await connection.checkServer(row.pid, this.#workerId);
+    if (connection.key === null && !this.#isPooled) this.#surroundings.tell({ kind: "pooled" });
+    this.#isPooled ||= connection.key === null;
     const schema = { breaking: row.breaking ?? 0, announced: row.announced ?? 0 };
     if (schema.breaking > this.#schema.breaking || schema.announced > this.#schema.announced) {
       this.#surroundings.tell({ kind: "schema", ...schema });

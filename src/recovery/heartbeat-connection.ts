@@ -78,13 +78,12 @@ export class HeartbeatConnection {
     this.#key = key;
   }
 
-  /** True if another server process answers than before: a pooler that hides well. From then on there is no lock. */
-  async isBetrayedBy(pid: number, workerId: string): Promise<boolean> {
-    if (this.#session === undefined || this.#session.pid === pid) return false;
+  /** If another server process answers than before, there is a pooler that hides well, and from now on no lock. */
+  async checkServer(pid: number, workerId: string): Promise<void> {
+    if (this.#session === undefined || this.#session.pid === pid) return;
     this.#session = undefined;
     this.#key = null;
     await this.run(withdrawLine, { id: workerId });
-    return true;
   }
 
   close(): void {

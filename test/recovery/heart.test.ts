@@ -363,7 +363,7 @@ test("a pooler that shows itself only later makes the line withdraw", async () =
   expect(await database.query("select id, lost_at from graphile_worker._hathi_worker_lines")).toEqual([
     { id: "worker", lost_at: null },
   ]);
-  expect(await line.isBetrayedBy(4711, "worker")).toBe(true);
+  await line.checkServer(4711, "worker");
   expect(await database.query("select from graphile_worker._hathi_worker_lines")).toEqual([]);
 });
 

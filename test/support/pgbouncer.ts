@@ -19,7 +19,7 @@ export const noPgBouncer =
 /** It does not run as root. */
 const nobody = 65_534;
 
-/** Starts the real PgBouncer in transaction mode in front of a database; gives the URL by way of it. It ends with the test. */
+/** Starts the real PgBouncer in front of a database, in transaction mode unless configured otherwise; gives the URL by way of it. It ends with the test. */
 export async function startPgBouncer(databaseUrl: string, configure = configuration): Promise<string> {
   if (!program) throw new Error("PgBouncer is not installed: 'apt-get install pgbouncer' brings it.");
   const target = new URL(databaseUrl);
@@ -69,6 +69,13 @@ server_login_retry = 1
 max_client_conn = 200
 ignore_startup_parameters = extra_float_digits
 `;
+}
+
+/** Each client keeps its connection for as long as it stays, so there are as many as there are clients. */
+export function sessionMode(target: URL, port: number): string {
+  return configuration(target, port)
+    .replace("pool_mode = transaction", "pool_mode = session")
+    .replace("default_pool_size = 4", "default_pool_size = 60");
 }
 
 async function answers(url: string): Promise<boolean> {
