@@ -7,7 +7,15 @@ import * as timers from "node:timers";
  * (a lint rule sees to it), except for `Date` where the user's clock is meant.
  */
 
-export const { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } = timers;
+export const { clearInterval, clearTimeout, setImmediate, setInterval } = timers;
+
+/** What is longer, Node takes for 1 ms. */
+const longestMs = 2 ** 31 - 1;
+
+/** Waits for 24 days at most. */
+export function setTimeout(callback: () => void, ms: number): NodeJS.Timeout {
+  return timers.setTimeout(callback, Math.min(ms, longestMs));
+}
 
 export const queueMicrotask: (task: () => void) => void = globalThis.queueMicrotask;
 
