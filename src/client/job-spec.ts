@@ -63,9 +63,11 @@ export function toNewJob(
   };
 }
 
-function checkFlags(value: unknown): readonly string[] {
+/** An empty list is none. Numbers are names, too. */
+function checkFlags(value: unknown): readonly string[] | null {
   const isText = (flag: unknown): boolean => typeof flag === "string" && flag !== "" && !flag.includes("\0");
-  if (Array.isArray(value) && value.every(isText)) return value as string[];
+  const flags = Array.isArray(value) ? value.map((flag) => (typeof flag === "number" ? String(flag) : flag)) : [null];
+  if (flags.every(isText)) return flags.length > 0 ? (flags as string[]) : null;
   throw new JobSpecError(`'flags' must be an array of non-empty strings, got ${inspect(value)}.`);
 }
 

@@ -58,6 +58,7 @@ export const anInterval = aNumberThat(
   (value) => Number.isFinite(value) && value >= 1,
 );
 /** `Infinity`: never. */
+export const anIntervalOrNever = aNumberThat("a number of milliseconds from 1 up, or Infinity", (value) => value >= 1);
 export const aDelayOrNever = aNumberThat("a number of milliseconds from 0 up, or Infinity", (value) => value >= 0);
 /** `Infinity`: no limit. */
 export const anAmountOrInfinity = aNumberThat("a number from 0 up, or Infinity", (value) => value >= 0);

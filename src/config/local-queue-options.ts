@@ -1,5 +1,5 @@
 import { ConfigError } from "../errors.ts";
-import { aDelay, aGroup, aNumber, anAmountOrInfinity, anInterval } from "./kinds.ts";
+import { aDelay, aGroup, aNumber, anAmountOrInfinity, anIntervalOrNever } from "./kinds.ts";
 import { type Given, option, type Resolved } from "./option.ts";
 
 export const refetchDelayTable = {
@@ -19,8 +19,8 @@ export interface RefetchDelayOptions extends Given<typeof refetchDelayTable> {
 export const localQueueTable = {
   /** Jobs to claim at once, at most; below 1 the pool decides for itself. */
   size: option(aNumber, { default: -1 }),
-  /** Milliseconds a claimed job may wait before it is returned. */
-  ttl: option(anInterval, { default: 5 * 60_000 }),
+  /** Milliseconds a claimed job may wait before it is returned; `Infinity` for no limit. */
+  ttl: option(anIntervalOrNever, { default: 5 * 60_000 }),
   /** Holds back the next claim after one that found little. */
   refetchDelay: option(aGroup<typeof refetchDelayTable, RefetchDelayOptions>("RefetchDelayOptions", refetchDelayTable)),
 };
@@ -43,7 +43,7 @@ export function resolveLocalQueue(
   { size, ttl, refetchDelay }: Resolved<typeof localQueueTable>,
   pollInterval: number,
 ): LocalQueueSettings {
-  if (refetchDelay === undefined) return Object.freeze({ size, ttl, refetchDelay });
+  if (refetchDelay === undefined || size < 1) return Object.freeze({ size, ttl, refetchDelay: undefined });
   const { durationMs, threshold, maxAbortThreshold = 5 * size } = refetchDelay;
   if (durationMs > pollInterval) {
     throw new ConfigError(

@@ -147,8 +147,8 @@ export const filesTable = {
 export const presetTable = {
   /** Extensions of task modules, the first that exists wins. */
   fileExtensions: presetOption(extensions, { default: [".js", ".cjs", ".mjs", ".ts", ".mts"] }),
-  /** Milliseconds in which queries for queue names are gathered. */
-  getQueueNameBatchDelay: presetOption(aDelay, { default: 50 }),
+  /** Milliseconds in which queries for queue names are gathered; no timer, if negative. */
+  getQueueNameBatchDelay: presetOption(aNumber, { default: 50 }),
   /** How far ahead a pool claims; it decides for itself, if left out. */
   localQueue: presetOption(aGroup<typeof localQueueTable, LocalQueueOptions>("LocalQueueOptions", localQueueTable), {
     default: defaultsOf(localQueueTable),

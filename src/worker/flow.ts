@@ -56,7 +56,7 @@ export class Flow {
     const { database, settings, emit, logger, identity, slots, workerPool } = options;
     this.slots = slots;
     this.identity = identity;
-    this.localQueue = settings.localQueue.size > 0 ? new LocalQueueView(settings.localQueue, emit) : undefined;
+    this.localQueue = settings.localQueue.size >= 1 ? new LocalQueueView(settings.localQueue, emit) : undefined;
     // On a client that is not ours alone, the fewer statements the better.
     this.handOver = options.ownsTransactions ? new HandOver(database, settings.useNodeTime) : undefined;
 

@@ -39,6 +39,13 @@ const lenient: [what: string, options: object][] = [
     },
   ],
   [
+    "a local queue that is off, with a refetch delay that is too long for one",
+    { preset: { worker: { localQueue: { size: -1, refetchDelay: { durationMs: 60_000 } } } } },
+  ],
+  ["a local queue for less than one job", { preset: { worker: { localQueue: { size: 0.5 } } } }],
+  ["a local queue whose jobs never expire", { preset: { worker: { localQueue: { size: 5, ttl: never } } } }],
+  ["names of queues that are looked up at once", { preset: { worker: { getQueueNameBatchDelay: -1 } } }],
+  [
     "a task list with exports of a module that are no tasks",
     { taskList: { t: () => undefined, limit: 5, name: "x", off: undefined } },
   ],
@@ -59,6 +66,8 @@ bothWays(({ fresh, isOurs }) => {
     try {
       await runner.addJob("t", {});
       await until(() => count("job:complete") === 1);
+      const size = Number((given as RunnerOptions).preset?.worker?.localQueue?.size ?? -1);
+      expect(count("localQueue:init")).toBe(size >= 1 ? 1 : 0);
     } finally {
       await runner.stop();
     }

@@ -186,4 +186,21 @@ bothWays(({ fresh, isOurs }) => {
     const { payload } = heard.find(({ name }) => name === "pool:create")!;
     expect((payload.ctx as { _rawOptions?: object })._rawOptions).toBe(given);
   });
+
+  test.each([[{}], [{ localQueue: { size: 2 }, completeJobBatchDelay: 0 }]])(
+    "the settings for batches are in the resolved preset if somebody has set them: %j",
+    async (worker) => {
+      const db = await fresh();
+      const library = await loadLibrary(isOurs);
+      const { options, heard } = observed(library);
+      await library.runOnce({ ...options, connectionString: db.url, taskList: { ok }, preset: { worker } });
+      const { payload } = heard.find(({ name }) => name === "pool:create")!;
+      const { resolvedPreset } = payload.ctx as { resolvedPreset: { worker: Record<string, unknown> } };
+      const names = ["localQueue", "completeJobBatchDelay", "failJobBatchDelay", "getQueueNameBatchDelay"];
+      const found = names
+        .filter((name) => name in resolvedPreset.worker)
+        .map((name) => [name, resolvedPreset.worker[name]]);
+      expect(Object.fromEntries(found)).toEqual(worker);
+    },
+  );
 });

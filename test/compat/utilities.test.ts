@@ -131,6 +131,18 @@ bothWays(({ fresh, isOurs }) => {
     expect(rows.every((row) => stored.get(row.id) === row.task_identifier)).toBe(isOurs);
   });
 
+  test("no flags, and numbers as flags", async () => {
+    const { db, utils } = await open();
+    const added = [];
+    for (const flags of [[], [7]] as unknown as string[][]) {
+      added.push(await utils.addJob("greet", {}, { flags }));
+      added.push(...(await utils.addJobs([{ identifier: "greet", payload: {}, flags }])));
+    }
+    const seven = { "7": true };
+    expect(added.map(({ flags }) => flags)).toEqual([null, null, seven, seven]);
+    expect((await db.jobs()).map(({ flags }) => flags)).toEqual([null, null, seven, seven]);
+  });
+
   test("addJobs with the time preserved", async () => {
     const { utils } = await open();
     await utils.addJobs([{ identifier: "greet", payload: 1, jobKey: "k", runAt }]);

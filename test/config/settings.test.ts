@@ -96,6 +96,11 @@ describe("settings", () => {
     });
   });
 
+  test("a local queue that is off has no delay that could be wrong", () => {
+    const { localQueue } = resolveSettings({ localQueue: { size: -1, refetchDelay: { durationMs: 1e6 } } });
+    expect(localQueue).toEqual({ size: -1, ttl: 300_000, refetchDelay: undefined });
+  });
+
   test.each([
     [{ concurrentJobs: 0 }, "'concurrentJobs' must be a whole number from 1 up, got 0."],
     [{ concurrentJobs: 1e9 }, "'concurrentJobs' must be at most 100000, got 1000000000."],
@@ -118,7 +123,10 @@ describe("settings", () => {
     [{ fileExtensions: [""] }, "'fileExtensions' must be an array of file extensions such as '.js'"],
     [{ shutdownGracePeriod: -1 }, "'shutdownGracePeriod' must be a number of milliseconds from 0 up, got -1."],
     [{ localQueue: 5 }, "'localQueue' must be an object, got 5."],
-    [{ localQueue: { size: 5, ttl: 0 } }, "'localQueue.ttl' must be a number of milliseconds from 1 up, got 0."],
+    [
+      { localQueue: { size: 5, ttl: 0 } },
+      "'localQueue.ttl' must be a number of milliseconds from 1 up, or Infinity, got 0.",
+    ],
     [
       { pollInterval: 1_000, localQueue: { size: 5, refetchDelay: { durationMs: 2_000 } } },
       "Invalid configuration; 'preset.worker.localQueue.refetchDelay.durationMs' (2000) must not be larger than 'preset.worker.pollInterval' (1000)",
