@@ -11,7 +11,7 @@ import type { Worker, WorkerPool } from "../../src/worker.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
 import { until } from "../support/wait.ts";
-import { heldTask, startWorker } from "./kit.ts";
+import { addCrowdedQueues, heldTask, startWorker } from "./kit.ts";
 
 /*
  * Applications that keep transactions open on rows of ours: they delay those rows and nothing else. No poll comes within these tests,
@@ -206,18 +206,23 @@ test("thousands of rows that an open reschedule_jobs holds delay nothing behind 
   await completed(3020);
 });
 
-test("one due job among thousands of queues starts, behind hundreds of jobs of a queue that is held", async () => {
-  const db = await freshDatabase();
-  await db.query("select graphile_worker.add_job('t', queue_name => 'held') from generate_series(1, 600)");
-  await db.query("update graphile_worker._private_job_queues set locked_at = now(), locked_by = 'pool-other'");
-  await db.query(`
-    select graphile_worker.add_job('t', queue_name => 'customer ' || n, run_at => now() + interval '1 day')
-    from generate_series(1, 5000) as n`);
-  const { nth, completed } = await startWorker(db, { t: () => undefined });
-  await nth("worker:getJob:empty");
-  await db.query("select graphile_worker.add_job('t', queue_name => 'customer 4321')");
-  await completed(1);
-});
+test.each(["before the worker starts", "while the worker sleeps"])(
+  "one due job among thousands of queues, behind hundreds of jobs of a queue that is held, starts within a few claims (added %s)",
+  async (when) => {
+    const db = await freshDatabase();
+    await addCrowdedQueues(db);
+    const add = () => db.query("select graphile_worker.add_job('t', queue_name => 'customer 4321')");
+    const isLate = when === "while the worker sleeps";
+    if (!isLate) await add();
+    // Its poll never comes, so each claim was promised by the one before it, or made because of the new job.
+    const { nth, of } = await startWorker(db, { t: () => undefined });
+    if (isLate) await nth("worker:getJob:empty");
+    const before = of("worker:getJob:start").length;
+    if (isLate) await add();
+    await nth("job:start");
+    expect(of("worker:getJob:start").length - before).toBeLessThanOrEqual(5);
+  },
+);
 
 test("what waits behind a slow head of its queue can be removed and replaced, while quick jobs flow", async () => {
   const db = await freshDatabase();
