@@ -2448,9 +2448,10 @@ $hathi$;
 
 create function graphile_worker._hathi_count_waiting(task integer, cap integer)
  RETURNS TABLE(waiting bigint, scheduled bigint, is_capped boolean, oldest timestamp with time zone)
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
  SET enable_bitmapscan TO 'off'
  SET enable_sort TO 'off'
@@ -2459,6 +2460,9 @@ create function graphile_worker._hathi_count_waiting(task integer, cap integer)
  SET enable_tidscan TO 'on'
  SET enable_nestloop TO 'on'
 AS $hathi$
+#variable_conflict use_column
+begin
+  return query
   with recursive priorities as (
     (
       select job.priority, 1 as step
@@ -2507,6 +2511,7 @@ AS $hathi$
         limit 1
       ) as first
     ));
+end;
 $hathi$;
 
 create function graphile_worker._hathi_declare_limits(tasks text[], definitions jsonb, declared_by text)

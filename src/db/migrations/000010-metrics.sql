@@ -63,13 +63,17 @@ language sql stable set search_path = pg_catalog, pg_temp as $hathi$
   order by holder.transactions desc nulls last, holder.seconds desc nulls last;
 $hathi$;
 
--- Waiting jobs of one task: of those outside of named queues and of those in them, at most `cap` each are counted.
+-- Waiting jobs of one task: of those outside of named queues and of those in them, at most `cap` each are counted. A function whose plan is kept:
+-- there may be hundreds of tasks, and planning takes longer than counting the jobs of most.
 create or replace function graphile_worker._hathi_count_waiting(task integer, cap integer)
 returns table (waiting bigint, scheduled bigint, is_capped boolean, oldest timestamptz)
-language sql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan
   set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
   set enable_indexscan = on set enable_indexonlyscan = on set enable_tidscan = on set enable_nestloop = on
 as $hathi$
+#variable_conflict use_column
+begin
+  return query
   with recursive priorities as (
     (
       select job.priority, 1 as step
@@ -118,6 +122,7 @@ as $hathi$
         limit 1
       ) as first
     ));
+end;
 $hathi$;
 
 create or replace function graphile_worker._hathi_collect_rollup(cap integer, max_tasks integer, max_pages integer)
