@@ -15,14 +15,9 @@ import {
   readServerFacts,
   readTableHealth,
 } from "../db/statements/diagnose.ts";
-import {
-  findLimitStrangers,
-  hasLimits,
-  type LimitIndexRow,
-  listLimitBuilds,
-  listLimitIndexes,
-  listLimits,
-} from "../db/statements/limits.ts";
+import { type LimitIndexRow, listLimitBuilds, listLimitIndexes } from "../db/statements/limit-indexes.ts";
+import { findLimitStrangers, hasLimits } from "../db/statements/limits.ts";
+import { listLimits } from "../db/statements/set-limits.ts";
 import { toError } from "../errors.ts";
 import { describePause } from "../pause.ts";
 import { wallMs } from "../util/timers.ts";

@@ -1,5 +1,6 @@
 import type { Database } from "../db/database.ts";
-import { explainLimits, hasLimits, type JobLimitRow } from "../db/statements/limits.ts";
+import { explainLimits, type JobLimitRow } from "../db/statements/explain-limits.ts";
+import { hasLimits } from "../db/statements/limits.ts";
 import type { Reason } from "./job-reason.ts";
 
 /** The limits that keep a due job from starting now. */

@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import type { Database } from "../db/database.ts";
 import { isRefused } from "../db/sqlstate.ts";
 import { listWaitingKeys } from "../db/statements/limit-keys.ts";
-import { clearLimit, type LimitRow, listLimits, type SetLimitParams, setLimit } from "../db/statements/limits.ts";
+import { clearLimit, type LimitRow, listLimits, type SetLimitParams, setLimit } from "../db/statements/set-limits.ts";
 import { JobSpecError } from "../errors.ts";
 import { checkInteger } from "../job-checks.ts";
 import { formatPath, type PayloadPath, readPath } from "../limit-options.ts";

@@ -2,7 +2,7 @@ import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LimitsPage } from "../../src/dashboard/contract.ts";
 import { routes } from "../../src/dashboard/server/routes.ts";
-import { type LimitIndexRow, limitIndexText, listLimitIndexes } from "../../src/db/statements/limits.ts";
+import { type LimitIndexRow, limitIndexText, listLimitIndexes } from "../../src/db/statements/limit-indexes.ts";
 import { makeWorkerUtils } from "../../src/index.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";

@@ -1,4 +1,4 @@
-import type { ClaimLimitedParams } from "../../src/db/statements/limits.ts";
+import type { ClaimLimitedParams } from "../../src/db/statements/claim-limited.ts";
 
 /** A claim of limited jobs by a pool without flags, queues of its own or a clock. */
 export function claimParams(taskIds: readonly number[], wanted: number): ClaimLimitedParams {

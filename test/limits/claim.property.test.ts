@@ -7,12 +7,10 @@ import {
   type ClaimLimitedParams,
   type ClaimLimitedRow,
   claimLimitedJobs,
-  type DeclaredLimit,
-  declareLimits,
-  limitIndexText,
-  listLimitIndexes,
   type Turns,
-} from "../../src/db/statements/limits.ts";
+} from "../../src/db/statements/claim-limited.ts";
+import { limitIndexText, listLimitIndexes } from "../../src/db/statements/limit-indexes.ts";
+import { type DeclaredLimit, declareLimits } from "../../src/db/statements/limits.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { dice } from "../support/dice.ts";
 import { claimParams } from "./claim-params.ts";

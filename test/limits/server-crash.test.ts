@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { type Database, poolDatabase } from "../../src/db/database.ts";
 import { registerTasks } from "../../src/db/statements/claim.ts";
-import { claimLimitedJobs, declareLimits } from "../../src/db/statements/limits.ts";
+import { claimLimitedJobs } from "../../src/db/statements/claim-limited.ts";
+import { declareLimits } from "../../src/db/statements/limits.ts";
 import { makeWorkerUtils, runOnce } from "../../src/index.ts";
 import { testPool } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";

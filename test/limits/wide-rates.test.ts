@@ -2,13 +2,8 @@ import { expect, test, vi } from "vitest";
 import { poolDatabase } from "../../src/db/database.ts";
 import { ask } from "../../src/db/statement.ts";
 import { registerTasks } from "../../src/db/statements/claim.ts";
-import {
-  type ClaimLimitedRow,
-  claimLimitedJobs,
-  type DeclaredLimit,
-  declareLimits,
-  type StartRow,
-} from "../../src/db/statements/limits.ts";
+import { type ClaimLimitedRow, claimLimitedJobs, type StartRow } from "../../src/db/statements/claim-limited.ts";
+import { type DeclaredLimit, declareLimits } from "../../src/db/statements/limits.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { dice } from "../support/dice.ts";
 import { until } from "../support/wait.ts";

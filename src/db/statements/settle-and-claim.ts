@@ -6,7 +6,7 @@ import {
   claimedLimited,
   columnsOfLimited,
   valuesOfLimited,
-} from "./limits.ts";
+} from "./claim-limited.ts";
 
 /** What is settled, and with what others are claimed then. */
 export interface SettleAndClaimParams<Settled> {

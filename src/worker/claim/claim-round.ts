@@ -1,6 +1,6 @@
 import { isRepeatable } from "../../db/sqlstate.ts";
 import type { AnnouncingRow } from "../../db/statements/claim.ts";
-import type { ClaimLimitedRow } from "../../db/statements/limits.ts";
+import type { ClaimLimitedRow } from "../../db/statements/claim-limited.ts";
 import type { Job } from "../../job.ts";
 import { monotonicMs } from "../../util/timers.ts";
 import type { Lifeline } from "../lifeline.ts";

@@ -4,13 +4,11 @@ import {
   type ClaimLimitedRow,
   claimLimitedJobs,
   claimLimitedJobsAlive,
-  type DeclaredLimit,
-  declareLimits,
-  freeRatedSuspects,
   type LimitReport,
   type StartRow,
   type Turns,
-} from "../../db/statements/limits.ts";
+} from "../../db/statements/claim-limited.ts";
+import { type DeclaredLimit, declareLimits, freeRatedSuspects } from "../../db/statements/limits.ts";
 import type { Job } from "../../job.ts";
 import { backoffMs } from "../../util/backoff.ts";
 import { monotonicMs } from "../../util/timers.ts";

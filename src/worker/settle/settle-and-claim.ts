@@ -1,6 +1,6 @@
 import type { Database } from "../../db/database.ts";
 import type { Statement } from "../../db/statement.ts";
-import type { ClaimLimitedParams, ClaimLimitedRow } from "../../db/statements/limits.ts";
+import type { ClaimLimitedParams, ClaimLimitedRow } from "../../db/statements/claim-limited.ts";
 import type { UnwrittenRow } from "../../db/statements/settle.ts";
 import { andClaim } from "../../db/statements/settle-and-claim.ts";
 import type { EndedJob } from "./ended-job.ts";
