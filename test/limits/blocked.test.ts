@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test, vi } from "vitest";
+import { utilsOf } from "../control/kit.ts";
 import { countedPool } from "../support/counted-pool.ts";
 import { freshDatabase } from "../support/database.ts";
 import { until } from "../support/wait.ts";
@@ -35,6 +36,18 @@ test("new jobs of a task whose limit is used up cost its worker no claims, and j
   await held.begun(2);
   expect(ran).toBe(34);
   held.releaseAll();
+});
+
+test("a worker whose tasks have no limits sends the claims that it would send without any", async () => {
+  const db = await freshDatabase();
+  await (await utilsOf(db)).setLimit("sync", { limit: 1 });
+  const { pool, sent } = countedPool(db.url);
+  onTestFinished(() => pool.end());
+  const worker = await startWorker(db, { free: () => undefined }, { pgPool: pool });
+  for (let n = 0; n < 5; n++) await db.query("select graphile_worker.add_job('free'), graphile_worker.add_job('sync')");
+  await worker.completed(5);
+  expect(sent.filter((text) => text.includes("_hathi_claim_jobs("))).not.toEqual([]);
+  expect(sent.filter((text) => /_hathi_claim_limited|_hathi_announce_places/.test(text))).toEqual([]);
 });
 
 test("keys take turns without a limit: the only job of one does not wait for the many of another", async () => {

@@ -31,6 +31,23 @@ test("in every window of the period no more jobs start than limit plus burst, in
   expect(await db.jobs()).toEqual([]);
 });
 
+test("at least 95 of 100 tokens are used on a real clock while work waits, in two pools together", async () => {
+  const db = await freshDatabase();
+  const [perSecond, burst] = [100, 100];
+  const starts: number[] = [];
+  const tasks = { call: () => void starts.push(performance.now()) };
+  // The burst makes up for a machine that is busy for a second.
+  const options = { taskOptions: { call: { rateLimit: { limit: 60 * perSecond, period: "1m", burst } } } };
+  await db.query("select graphile_worker.add_job('call') from generate_series(1, 5000)");
+  await startWorker(db, tasks, options);
+  await startWorker(db, tasks, options);
+  // The burst is used up by then, and with it what it gave to starts that might have been late.
+  const first = burst + 50;
+  /** What was used since, of what the rate gave. */
+  const share = (): number => (starts.length - first) / (((starts.at(-1)! - starts[first - 1]!) * perSecond) / 1_000);
+  await until(() => starts.length > first + 2 * perSecond && share() >= 0.95, { withinMs: 40_000 });
+});
+
 test("a process that is too busy for the slack of a rate starts its jobs all the same, and keeps the rate", async () => {
   const db = await freshDatabase();
   const starts: number[] = [];
@@ -123,6 +140,36 @@ test("a job that met a 429 holds back its key and uses no attempt; other keys go
   expect(reasons[0]).toMatchObject({ kind: "limited", by: "hold", key: "a", reason: "Held back for 2 seconds" });
   await until(() => ran.length === 4);
   expect(attempts).toBe(1);
+});
+
+test.each([
+  { held: "the limit that it names", limit: "stripe", options: { limits: ["stripe"] }, reason: { limit: "stripe" } },
+  { held: "its task, which has no limit", options: {}, reason: { limit: "charge" } },
+])("a job that met a 429 holds back $held, and nothing else", async ({ limit, options, reason }) => {
+  const db = await freshDatabase();
+  const utils = await utilsOf(db);
+  const ran: string[] = [];
+  const meet = (_payload: unknown, { job }: { job: { task_identifier: string } }): void => {
+    ran.push(job.task_identifier);
+    if (ran.length === 1) throw new RateLimitError({ retryAfter: "1h", ...(limit && { limit }) });
+  };
+  await startWorker(
+    db,
+    { charge: meet, refund: meet, free: meet },
+    { limits: { stripe: { concurrency: 5 } }, taskOptions: { charge: options, refund: options } },
+  );
+  const first = await utils.addJob("charge", {});
+  await until(async () => (await utils.listLimits()).some(({ holds }) => holds.length > 0));
+  const isShared = limit !== undefined;
+  const waiting = [await utils.addJob("charge", {}), ...(isShared ? [await utils.addJob("refund", {})] : [])];
+  await utils.addJob("free", {});
+  if (!isShared) await utils.addJob("refund", {});
+  await until(async () => (await db.jobs()).length === waiting.length + 1);
+  expect(ran.toSorted()).toEqual(isShared ? ["charge", "free"] : ["charge", "free", "refund"]);
+  for (const { id } of waiting) {
+    expect((await utils.explainJob(id)).reasons[0]).toMatchObject({ kind: "limited", by: "hold", ...reason });
+  }
+  expect(await db.job(first.id)).toMatchObject({ attempts: 0, locked_at: null });
 });
 
 test("a job that met a 429 holds back those of its task that are claimed and not started", async () => {
