@@ -11,13 +11,15 @@ vi.setConfig({ testTimeout: 240_000 });
 const hasGit = hasProgram("git");
 
 test.for(accounts)(
-  "the README's first command shows a job in a fresh clone, and Ctrl-C ends all, for $name",
+  "the README's first command shows a job and the dashboard's address in a fresh clone, and Ctrl-C ends all, for $name",
   async (account, { skip }) => {
     skip(!hasGit, "git is not installed here, so there is no fresh clone");
     const { folder, home, commands } = await cloneFor(account);
     const first = type(commands[0]!, { cwd: folder, home, uid: account.uid });
     await first.says(/Hello, world!/);
     await first.says(/Completed task \d+ \(greet, .*ms\) with success/);
+    const [address = ""] = /http:\/\/127\.0\.0\.1:\d+\/\?token=\S+/.exec(first.output()) ?? [];
+    expect((await fetch(address, { redirect: "manual" })).status).toBe(303);
 
     const code = await stop(first, join(folder, "examples/quick-start/.hathi"));
     expect(first.output()).toMatch(/Stopping: .*\nStopped\.\n$/);
