@@ -1,5 +1,6 @@
 // Makes the pictures of the documents: a small shop whose jobs run, looked at with Chromium. Needs `npm run build`, the packages of
-// test/dashboard, Chromium, and `cwebp` and `img2webp` (Debian: webp). An hour of figures is written into the database beforehand.
+// test/dashboard, Chromium, `cwebp` and `img2webp` (Debian: webp), and for the page's first choice of fonts Debian's fonts-inter and fonts-jetbrains-mono. An
+// hour of figures is written into the database beforehand.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
