@@ -2619,6 +2619,7 @@ begin
       and job.id = any (mine)
       and (
         job.attempts = outcome.attempts
+        or job.attempts < outcome.attempts and not in_doubt
         or job.attempts = job.max_attempts
           and (
             not in_doubt
@@ -4720,7 +4721,7 @@ begin
     from unnest(mine, on_tries) as its (id, attempt)
     where (its.id = any (retired)) is not true
       and not exists (
-        select from unnest(job_ids, tries) as asked (id, attempt) where asked.id = its.id and asked.attempt = its.attempt
+        select from unnest(job_ids, tries) as asked (id, attempt) where asked.id = its.id and asked.attempt >= its.attempt
       );
   end if;
   if otherwise is not null then
@@ -4806,7 +4807,11 @@ begin
   select array_agg(job.id) into ours
   from unnest(mine, attempts_of, max_attempts_of) as job (id, attempts, max_attempts)
   join unnest(job_ids, tries, tokens) as outcome (id, attempt, token) on outcome.id = job.id
-  where (job.attempts = outcome.attempt or job.attempts = job.max_attempts and (not in_doubt or job.id = any (retired)))
+  where (
+      job.attempts = outcome.attempt
+      or job.attempts < outcome.attempt and not in_doubt
+      or job.attempts = job.max_attempts and (not in_doubt or job.id = any (retired))
+    )
     and not (
       in_doubt
       and exists (

@@ -132,6 +132,20 @@ bothWays(({ fresh, isOurs }) => {
     ]);
   });
 
+  test("a job whose attempts are reset by hand while it runs can fail and is free again", async () => {
+    const db = await fresh();
+    const library = await loadLibrary(isOurs);
+    await addJob(db, `'job1', '{}', 'q'`);
+    const job1 = async (): Promise<void> => {
+      await db.query("update graphile_worker._private_jobs set attempts = 0");
+      throw new Error("TEST_ERROR");
+    };
+    await runDue(library, db, { job1 });
+    await until(async () => (await db.jobs())[0]!.locked_at === null);
+    expect(await db.jobs()).toMatchObject([{ attempts: 0, last_error: "TEST_ERROR", locked_by: null }]);
+    expect(await db.query("select locked_by from graphile_worker._private_job_queues")).toEqual([{ locked_by: null }]);
+  });
+
   test("a job out of attempts stays and is not run again", async () => {
     const db = await fresh();
     const library = await loadLibrary(isOurs);

@@ -165,6 +165,21 @@ test("a back-off that throws or gives nonsense is logged, and the usual one coun
   );
 });
 
+test("a job whose attempts are reset by hand while it runs is settled all the same", async () => {
+  const db = await freshDatabase();
+  const utils = await utilsOf(db);
+  const task = async (): Promise<void> => {
+    await db.query("update graphile_worker._private_jobs set attempts = 0");
+    throw new Error("no");
+  };
+  const taskOptions = { t: { backoff: { type: "fixed", delay: "1h" } } } as const;
+  const worker = await startWorker(db, { t: task }, { taskOptions });
+  const { id } = await utils.addJob("t", {});
+  await worker.completed(1);
+  expect(worker.of("job:lost")).toEqual([]);
+  expect(await db.job(id)).toMatchObject({ attempts: 0, last_error: "no", locked_by: null });
+});
+
 test("a job that snoozes after it was cancelled is cancelled", async () => {
   const db = await freshDatabase();
   const utils = await utilsOf(db);

@@ -49,8 +49,9 @@ end;
 $hathi$;
 
 -- `in_doubt` says that an earlier try may have gone through: then a job that is ours again may be on a later attempt, and that one is
--- not ended. A job that was replaced or removed while it ran has no attempts left, whichever it was on. `cancelled` are the jobs that were
--- cancelled meanwhile: they are gone instead. Joins are hash joins: nested loops over two arrays would take the square of their length.
+-- not ended. A job that was replaced or removed while it ran has no attempts left, whichever it was on. One with fewer attempts had them
+-- reset by hand. `cancelled` are the jobs that were cancelled meanwhile: they are gone instead. Joins are hash joins: nested loops over two arrays
+-- would take the square of their length.
 create or replace function graphile_worker._hathi_fail_jobs(
   pool_id text, job_ids bigint[], tries integer[], errors text[], payloads text[], queue_ids integer[], ended_ids bigint[],
   in_doubt boolean,
@@ -94,6 +95,7 @@ begin
       and job.id = any (mine)
       and (
         job.attempts = outcome.attempts
+        or job.attempts < outcome.attempts and not in_doubt
         or job.attempts = job.max_attempts
           and (
             not in_doubt
@@ -121,7 +123,7 @@ $hathi$;
 
 -- Puts jobs back in line with their attempt restored. What was removed or replaced (`_private_job_retirements`) gets none back: if it had
 -- started, it stays as permanently failed; if not, it was in fact waiting, and is deleted. `tries` are the attempts that the jobs were claimed
--- for; null for whichever they are on. After a forced unlock the pool may have claimed a job again: then it is on another attempt, and the
+-- for; null for whichever they are on. After a forced unlock the pool may have claimed a job again: then it is on a later attempt, and the
 -- return of the earlier claim must not unlock it.
 create or replace function graphile_worker._hathi_return_jobs(
   pool_id text, job_ids bigint[], tries integer[], queue_ids integer[], ended_ids bigint[], has_started boolean, delay interval,
@@ -161,7 +163,7 @@ begin
     from unnest(mine, on_tries) as its (id, attempt)
     where (its.id = any (retired)) is not true
       and not exists (
-        select from unnest(job_ids, tries) as asked (id, attempt) where asked.id = its.id and asked.attempt = its.attempt
+        select from unnest(job_ids, tries) as asked (id, attempt) where asked.id = its.id and asked.attempt >= its.attempt
       );
   end if;
   if otherwise is not null then

@@ -179,7 +179,11 @@ begin
   select array_agg(job.id) into ours
   from unnest(mine, attempts_of, max_attempts_of) as job (id, attempts, max_attempts)
   join unnest(job_ids, tries, tokens) as outcome (id, attempt, token) on outcome.id = job.id
-  where (job.attempts = outcome.attempt or job.attempts = job.max_attempts and (not in_doubt or job.id = any (retired)))
+  where (
+      job.attempts = outcome.attempt
+      or job.attempts < outcome.attempt and not in_doubt
+      or job.attempts = job.max_attempts and (not in_doubt or job.id = any (retired))
+    )
     and not (
       in_doubt
       and exists (

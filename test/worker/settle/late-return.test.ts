@@ -95,6 +95,12 @@ test("a return that comes late leaves alone what nobody has", async () => {
   expect(await locks()).toEqual(lockedBy(null, 1));
 });
 
+test("a job whose attempts were reset by hand after its claim is returned all the same", async () => {
+  await db.query("update graphile_worker._private_jobs set attempts = 0");
+  expect(await giveBack(1)).toEqual(everything);
+  expect(await locks()).toEqual(lockedBy(null, 0));
+});
+
 test("a job that was removed after its claim has no attempts left, and is deleted by its return", async () => {
   await db.query("select graphile_worker.remove_job('plain')");
   expect(await giveBack(1)).toEqual(everything);
