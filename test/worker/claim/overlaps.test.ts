@@ -159,7 +159,7 @@ test("what a pool lost because it was taken for dead does not start beside runs 
   const db = await freshDatabase();
   const utils = await utilsOf(db);
   const stuck = stubbornTask();
-  const recovery = { heartbeatInterval: 100, sweepThreshold: 60_000, sweepInterval: 3_600_000, crashGrace: 60_000 };
+  const recovery = { heartbeatInterval: 5_000, sweepThreshold: 60_000, sweepInterval: 3_600_000, crashGrace: 60_000 };
   const worker = await startWorker(db, { t: stuck.task }, { concurrency: 4, pollInterval: 50, recovery });
   const formerId = worker.pool().id;
   const free = await utils.addJob("t", {});
