@@ -63,6 +63,8 @@ export async function runForAWhile(): Promise<object> {
       if (done.has("users/digest") && done.has("flaky")) resolve();
     });
   });
+  // Its jobs may be done before it listens, and events and log tell of both.
+  const listens = new Promise<void>((resolve) => events.once("pool:listen:success", () => resolve()));
   const runner = await run({
     connectionString,
     preset,
@@ -74,7 +76,7 @@ export async function runForAWhile(): Promise<object> {
     parsedCronItems: parseCrontab(await readFile(here("crontab"), "utf8")),
   });
   const job = await runner.addJob("flaky", { failures: 0 }, { queueName: "runner" });
-  await isDone;
+  await Promise.all([isDone, listens]);
   await runner.stop();
   await runner.promise;
   const secondStop = await runner.stop().then(
