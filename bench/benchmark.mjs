@@ -36,7 +36,7 @@ async function runAll({ scenarios, server, places, options }) {
   printHead(machine, leftOut, server);
   for (const scenario of scenarios) {
     const result = await runScenario({ scenario, systems, server, places, options });
-    if (options.write) await writeResults({ machine, leftOut, result });
+    if (options.write) await writeResults({ machine, leftOut, result, keep: options.keep });
   }
   await places.clear();
 }

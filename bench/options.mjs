@@ -7,6 +7,7 @@ const help = `npm run bench -- [scenario …] [options]
 Scenarios: s1 … s18 (default: all)
   --only a,b         systems or families to run: ours, graphile-worker, graphile-worker-tuned, pg-boss, bullmq, …
   --case a,b         only cases whose title contains one of these; nothing is written
+  --keep             with --case: writes those cases, and keeps the others as they were measured before
   --quick            a tenth of the jobs and one round: for trying, not for quoting
   --rounds n         rounds per case (default 3; 1 with --quick)
   --concurrency n    concurrency of ours and of graphile-worker's default (default 10)
@@ -25,6 +26,7 @@ export function parseOptions(args) {
     options: {
       only: { type: "string" },
       case: { type: "string" },
+      keep: { type: "boolean", default: false },
       quick: { type: "boolean", default: false },
       rounds: { type: "string" },
       concurrency: { type: "string", default: "10" },
@@ -54,7 +56,8 @@ export function parseOptions(args) {
     databaseUrl: values["database-url"],
     redis: values.redis,
     build: !values["no-build"],
-    write: !values["no-write"] && !quick && values.case === undefined,
+    write: !values["no-write"] && !quick && (values.case === undefined || values.keep),
+    keep: values.keep,
     /** Number of jobs for this run, given the number of the full one. */
     scale: (count) => (quick ? Math.max(1, Math.round(count / 10)) : count),
   });

@@ -48,7 +48,7 @@ unix_socket_dir =
 auth_type = any
 pool_mode = transaction
 default_pool_size = 10
-max_client_conn = 200
+max_client_conn = 300
 ignore_startup_parameters = extra_float_digits
 `;
 }

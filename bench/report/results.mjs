@@ -6,13 +6,27 @@ import { tableOf, toMarkdown } from "./table.mjs";
 const resultsDir = fileURLToPath(new URL("../results/", import.meta.url));
 const summaryFile = fileURLToPath(new URL("../RESULTS.md", import.meta.url));
 
-/** Keeps one scenario's result as JSON and as a plot, and writes RESULTS.md anew from all that are kept. */
-export async function writeResults({ machine, leftOut, result }) {
+/** Keeps one scenario's result as JSON and as a plot, and writes RESULTS.md anew from all that are kept; with `keep` also the cases that were not measured. */
+export async function writeResults({ machine, leftOut, result, keep }) {
   await mkdir(resultsDir, { recursive: true });
-  const kept = { ...machine, leftOut: leftOut.map(({ system, reason }) => ({ title: system.title, reason })), result };
-  await writeFile(`${resultsDir}${result.name}.json`, `${JSON.stringify(kept, undefined, 2)}\n`);
-  await writeFile(`${resultsDir}${result.name}.svg`, plot(result));
+  const file = `${resultsDir}${result.name}.json`;
+  const whole = keep ? { ...result, cases: await joinCases(file, machine, result.cases) } : result;
+  const reasons = leftOut.map(({ system, reason }) => ({ title: system.title, reason }));
+  await writeFile(file, `${JSON.stringify({ ...machine, leftOut: reasons, result: whole }, undefined, 2)}\n`);
+  await writeFile(`${resultsDir}${result.name}.svg`, plot(whole));
   await writeFile(summaryFile, renderSummary(await readAll()));
+}
+
+/** What was measured now, each case with its own date, after what was measured before. */
+async function joinCases(file, { date, commit, machine, rounds }, cases) {
+  const before = await readFile(file, "utf8").catch(() => undefined);
+  const others = before ? JSON.parse(before).result.cases : [];
+  const titles = new Set(cases.map(({ title }) => title));
+  const measured = { date, commit, rounds, loadBefore: machine.loadBefore };
+  return [
+    ...others.filter(({ title }) => !titles.has(title)),
+    ...cases.map((each) => ({ ...each, measured })),
+  ].toSorted((one, other) => one.title.localeCompare(other.title, "en", { numeric: true }));
 }
 
 async function readAll() {
@@ -60,11 +74,17 @@ function renderScenario({
     ...out.map(({ title: who, reason, where }) => `Left out: ${who}${where ? ` in '${where}'` : ""}: ${reason}.`),
     ...cases.flatMap((measured) => [
       `### ${measured.title}`,
+      ...(measured.measured ? [whenMeasured(measured.measured)] : []),
       measured.rows.length > 0 ? toMarkdown(tableOf(result, measured)) : "Nothing was measured.",
     ]),
     `![${title}](results/${name}.svg)`,
     "",
   ].join("\n\n");
+}
+
+function whenMeasured({ date, commit, rounds, loadBefore }) {
+  const times = rounds === 1 ? "One round" : `${rounds} rounds`;
+  return `${times}, ${date}, commit ${commit}, load before ${loadBefore.toFixed(1)}.`;
 }
 
 function listed(object) {

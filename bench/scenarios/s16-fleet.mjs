@@ -1,14 +1,13 @@
 import { addAndWait } from "../measure/add-and-wait.mjs";
-import { sleep } from "../measure/clock.mjs";
+import { now, sleep } from "../measure/clock.mjs";
 import { countCalls, readReportedCommits, readStatements, resetStatements } from "../measure/counters.mjs";
-import { drain } from "../measure/drain.mjs";
 import { withPlace } from "../measure/drain-filled.mjs";
 import { percentile } from "../measure/statistics.mjs";
 import { withPgBouncer } from "../pgbouncer.mjs";
 import { withProcesses } from "../worker-process.mjs";
 
-/** Until processes know each other: each tells of itself every 22 to 38 s. */
-const settleMs = 45_000;
+/** Until processes know each other, and each has told of itself once more. */
+const settleMs = 35_000;
 /** Until a backend that has become idle has reported its commits. */
 const reportMs = 11_000;
 
@@ -16,7 +15,7 @@ export const s16 = {
   name: "s16",
   title: "A fleet on one PostgreSQL",
   about:
-    "Processes of 10 slots, directly and through PgBouncer (with a direct line for LISTEN): statements and commits while idle and for a single added job, and statements per job of a backlog.",
+    "Processes of 10 slots, directly and through PgBouncer (with a direct line for LISTEN): statements and commits while idle and for a single added job; then, in the same processes, statements per job of a backlog of trivial jobs, and of jobs that take 100 ms (100 for each process).",
   target:
     "at most 0.15 commits per idle process and second, a dozen per single job, which starts no later than with one process, and as many statements per job of a backlog with 40 processes as with one",
   metrics: [
@@ -28,6 +27,7 @@ export const s16 = {
     { key: "p99", title: "p99 ms", better: "lower" },
     { key: "statements", title: "statements/job of a backlog", better: "lower" },
     { key: "rate", title: "jobs/s of a backlog", better: "higher" },
+    { key: "waiting", title: "statements/job of 100 ms", better: "lower" },
   ],
   lacks: { "bullmq-redis": "Redis keeps no count of statements per database" },
   cases: ({ quick, scale }) =>
@@ -36,21 +36,16 @@ export const s16 = {
         title: `${processes} process${processes === 1 ? "" : "es"} ${way}`,
         processes,
         way,
-        seconds: quick ? 10 : 30,
-        adds: scale(200),
+        seconds: quick ? 10 : 20,
+        adds: scale(100),
         jobs: scale(40_000),
       })),
     ),
-  async measure(context, { processes, way, seconds, adds, jobs }) {
-    const reach = way === "through PgBouncer" ? withPgBouncer : (place, use) => use(place);
-    const idle = await withPlace(context, [], (direct) =>
-      reach(direct, (place) => measureIdle(fleetOn(context, direct, place), place, { processes, seconds, adds })),
-    );
-    const { rate, statements } = await withPlace(context, [{ count: jobs }], (direct) =>
-      reach(direct, (place) => drain(fleetOn(context, direct, place), place, { jobs, processes })),
-    );
-    return { ...idle, rate, statements };
-  },
+  measure: (context, { processes, way, ...request }) =>
+    withPlace(context, [], (direct) => {
+      const reach = way === "through PgBouncer" ? withPgBouncer : (place, use) => use(place);
+      return reach(direct, (place) => measureFleet(fleetOn(context, direct, place), place, { processes, ...request }));
+    }),
 };
 
 /** Few connections per process; behind the pooler, notifications need a line of their own, which only ours can be given. */
@@ -65,19 +60,13 @@ function fleetOn(context, direct, place) {
   return { ...context, system: { ...system, settings } };
 }
 
-async function measureIdle(context, place, { processes, seconds, adds }) {
+async function measureFleet(context, place, { processes, seconds, adds, jobs }) {
   const { system, options } = context;
   return await withProcesses(
     Array.from({ length: processes + 1 }, () => system.worker),
     async ([producer, ...workers]) => {
-      for (const worker of workers) {
-        await worker.call("start", {
-          place: place.address,
-          settings: system.settings(options),
-          tasks: ["job"],
-          behaviour: "stamp",
-        });
-      }
+      const start = { place: place.address, settings: system.settings(options), tasks: ["job"], behaviour: "asked" };
+      for (const worker of workers) await worker.call("start", start);
       await sleep(settleMs);
       const idle = await count(context, place, () => sleep(seconds * 1000));
       const busy = await count(context, place, async () => {
@@ -85,8 +74,10 @@ async function measureIdle(context, place, { processes, seconds, adds }) {
         await sleep(reportMs);
       });
       const records = await Promise.all(workers.map((worker) => worker.call("record")));
-      await Promise.all(workers.map((worker) => worker.call("stop")));
       const latencies = records.flatMap((record) => record.latencies);
+      const trivial = await measureBacklog(context, place, producer, { count: jobs });
+      const waiting = await measureBacklog(context, place, producer, { count: 100 * processes, ms: 100 });
+      await Promise.all(workers.map((worker) => worker.call("stop")));
       return {
         idlePerProcess: idle.statements / idle.seconds / processes,
         idleCommits: idle.commits / idle.seconds / processes,
@@ -94,9 +85,30 @@ async function measureIdle(context, place, { processes, seconds, adds }) {
         commitsPerAdd: (busy.commits - (idle.commits / idle.seconds) * busy.seconds) / adds,
         p50: percentile(latencies, 0.5),
         p99: percentile(latencies, 0.99),
+        statements: trivial.statements,
+        rate: trivial.rate,
+        waiting: waiting.statements,
       };
     },
   );
+}
+
+/** Jobs that are added in one statement, until all of them are gone. */
+async function measureBacklog({ server, system, options }, place, producer, request) {
+  await server.admin.query("checkpoint");
+  await resetStatements(server);
+  await producer.call("produce", { place: place.address, mode: "batches", batchSize: request.count, ...request });
+  const startedAt = now();
+  let left = request.count;
+  while (left > 0 && now() < startedAt + options.limitMs) {
+    await sleep(20);
+    left = await system.countLeft(place, { end: "gone" });
+  }
+  const done = request.count - left;
+  return {
+    rate: done / ((now() - startedAt) / 1000),
+    statements: countCalls(await readStatements(server, place), /^(?!.*add_jobs)/s) / done,
+  };
 }
 
 /** What the server was asked meanwhile. */

@@ -22,6 +22,12 @@ export function makeHandlers() {
         record.latencies.push(now() - payload.at);
         count();
       },
+      /** Works for `payload.ms`, or remembers how long ago it was added, or does nothing: as its payload says. */
+      asked: (payload) => {
+        if (payload.at) record.latencies.push(now() - payload.at);
+        count();
+        return payload.ms ? new Promise((resolve) => setTimeout(resolve, payload.ms)) : undefined;
+      },
       /** Works for `payload.ms`, and remembers when. */
       sleep: async (payload, claimedAt) => {
         const span = { claimedAt, startedAt: Date.now(), endedAt: 0 };

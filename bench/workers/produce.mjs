@@ -22,12 +22,13 @@ const modes = {
     return added;
   },
 
-  async batches(producer, task, { count, batchSize, ...options }) {
+  /** With `ms`, jobs that work for so long. */
+  async batches(producer, task, { count, batchSize, ms, ...options }) {
     for (let added = 0; added < count; added += batchSize) {
       const size = Math.min(batchSize, count - added);
       await producer.addMany(
         task,
-        Array.from({ length: size }, (_, i) => ({ i: added + i })),
+        Array.from({ length: size }, (_, i) => ({ i: added + i, ...(ms && { ms }) })),
         options,
       );
     }
