@@ -69,6 +69,8 @@ interface Pending {
 const presenceMs = 30_000;
 const forgetMs = 75_000;
 const greetMs = { min: 500, max: 4_000 };
+/** A larger fleet takes more time for both: each word of one wakes all. */
+const largeFleet = 100;
 /** So many follow first, one after the other, so that one of them is neither frozen nor full; then all the others. */
 const spare = 3;
 const spareMs = 5;
@@ -165,7 +167,7 @@ export class Fleet {
     const now = this.#now();
     this.#peers.set(p, { hash: hashOf(p), heardAt: now, hasRoom: !full });
     const { min, max } = greetMs;
-    this.#presenceAt = Math.min(this.#presenceAt, now + min + this.#random() * (max - min));
+    this.#presenceAt = Math.min(this.#presenceAt, now + min + this.#random() * (max * this.#scale - min));
   }
 
   /** What to tell with a claim that begins now; null for nothing. */
@@ -188,7 +190,7 @@ export class Fleet {
     if (!always && hasRoom) return;
     this.#saidRoom = hasRoom;
     this.#isAsked = false;
-    this.#presenceAt = this.#now() + presenceMs * (0.75 + this.#random() / 2);
+    this.#presenceAt = this.#now() + presenceMs * this.#scale * (0.75 + this.#random() / 2);
   }
 
   /** Nothing is heard any more. */
@@ -210,6 +212,10 @@ export class Fleet {
     return this.#kind !== null && this.#options.isOpen();
   }
 
+  get #scale(): number {
+    return Math.max(1, this.#peers.size / largeFleet);
+  }
+
   #remember(insert: number): void {
     this.#lastInsert = insert;
     this.#nthByInsert.set(insert, ++this.#nth);
@@ -219,7 +225,8 @@ export class Fleet {
   #countOthers(now: number): number {
     if (now >= this.#tidyAt) {
       this.#tidyAt = now + tidyMs;
-      for (const [id, { heardAt }] of this.#peers) if (now - heardAt > forgetMs) this.#peers.delete(id);
+      const before = now - forgetMs * this.#scale;
+      for (const [id, { heardAt }] of this.#peers) if (heardAt < before) this.#peers.delete(id);
     }
     return this.#peers.size;
   }

@@ -42,6 +42,7 @@ function makeFleet(size: number, seed: number) {
     members,
     claim,
     roll,
+    now: () => now,
     pass: (ms: number) => {
       now += ms;
     },
@@ -83,6 +84,31 @@ test("if the one that was chosen tells nothing, three follow within 15 ms, and a
   expect(members.filter(({ fleet }) => fleet.hearInsert(next, 1))).toHaveLength(1);
   expect([chosen.length, following().length]).toEqual([1, 3]);
   for (const member of members) member.fleet.close();
+});
+
+test("of a larger fleet each tells of itself less often, and is remembered for longer", () => {
+  for (const [size, scale] of [
+    [40, 1],
+    [401, 4],
+  ] as const) {
+    const { members, claim, roll, pass, now } = makeFleet(size, size);
+    // Twice: the first did not know how many there are.
+    for (const member of [...members, ...members]) claim(member, true);
+    for (const { fleet } of members) {
+      expect(fleet.presenceAt - now()).toBeGreaterThanOrEqual(22_500 * scale);
+      expect(fleet.presenceAt - now()).toBeLessThanOrEqual(37_500 * scale);
+    }
+    const chosen = (): number => {
+      const insert = roll();
+      return members.filter(({ fleet }) => fleet.hearInsert(insert, 1)).length;
+    };
+    pass(74_000 * scale);
+    expect(chosen()).toBe(1);
+    pass(2_000 * scale);
+    // Nobody knows anybody any more.
+    expect(chosen()).toBe(size);
+    for (const { fleet } of members) fleet.close();
+  }
 });
 
 test("more jobs wake more processes, and many wake all", () => {
