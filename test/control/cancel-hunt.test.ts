@@ -133,8 +133,25 @@ class Hunt {
         return (await this.#db.jobs()).length === 0;
       },
       { what: `every job is done or cancelled (seed ${this.seed})`, withinMs: 60_000 },
-    );
+    ).catch(async (error: Error) => {
+      throw new Error(`${error.message}\n${await this.#describeRest()}`);
+    });
     for (const { worker } of this.#live) expect(await worker.stop(), `seed ${this.seed}`).toBe(0);
+  }
+
+  /** What is left, who has it, and what the living say. */
+  async #describeRest(): Promise<string> {
+    const rows = [
+      ...(await this.#db.query(
+        `select id, attempts, max_attempts, run_at, locked_at, locked_by, job_queue_id, last_error, is_available from graphile_worker._private_jobs`,
+      )),
+      ...(await this.#db.query("select * from graphile_worker._private_job_queues")),
+      ...(await this.#db.query("select * from graphile_worker._private_workers")),
+      ...(await this.#db.query("select * from graphile_worker._hathi_job_cancellations")),
+      ...(await this.#db.query("select clock_timestamp() as now")),
+    ];
+    const said = this.#live.map(({ worker, isOriginal }) => `${isOriginal ? "original" : "ours"}:\n${worker.output()}`);
+    return [...rows.map((row) => JSON.stringify(row)), ...said].join("\n");
   }
 
   /** The four-hour rule, for what nobody alive holds. */

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import {
   CancelJobError,
   defineTask,
@@ -17,6 +17,9 @@ import { hasPgBouncer, startPgBouncer } from "../support/pgbouncer.ts";
 import { startProxy } from "../support/proxy.ts";
 import { until } from "../support/wait.ts";
 import { heldTask, startWorker } from "../worker/kit.ts";
+
+// Some tests wait for many things one after the other, and the machine may be busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 async function utilsOn(db: TestDatabase, options: WorkerUtilsOptions = {}): Promise<QueueUtils> {
   const utils = await makeWorkerUtils({
