@@ -184,7 +184,7 @@ for (const { name, program, start, prepare, receive, killsEveryMs, drops } of br
           return added.size >= count && isHit() && (await left(1)) === 0;
         };
         await until(isAllForwarded, {
-          withinMs: isLarge ? 1_500_000 : 100_000,
+          withinMs: isLarge ? 1_500_000 : 240_000,
           what: `all jobs are forwarded (seed ${seed}): ${workers.map((worker) => worker.output().slice(-500)).join("\n")}`,
         }).finally(() => {
           isOver = true;
@@ -217,7 +217,7 @@ for (const { name, program, start, prepare, receive, killsEveryMs, drops } of br
           [],
         );
       },
-      isLarge ? 1_800_000 : 150_000,
+      isLarge ? 1_800_000 : 300_000,
     );
 
     test("a message that cannot be sent keeps no other from being sent", async () => {

@@ -11,7 +11,8 @@
 --      order. So every function with `skip locked` has a `lock_timeout` below any sensible `deadlock_timeout`: the worker gives way
 --      (55P03, repeated at once), and never an application.
 --   4. A queue is released as soon as its job has ended, even if the job's row is held: the next job cannot overlap with it. `ended_ids`
---      are the jobs of these queues that have ended and are still locked, because they are held or are written by another statement.
+--      are the jobs of these queues that have ended and are still locked, because they are held or are written by another statement; without
+--      those whose own statement is yet to release the queue, or it would be released twice, the second time under the next job.
 
 create or replace function graphile_worker._hathi_complete_jobs(
   pool_id text, job_ids bigint[], queue_ids integer[], ended_ids bigint[],

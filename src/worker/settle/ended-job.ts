@@ -13,6 +13,8 @@ export class EndedJob<Ended extends Outcome = Outcome> {
   readonly onWritten: ((isLost: boolean) => void) | undefined;
   /** It need not be written: its own transaction has done so, or it is known not to be ours any more. */
   readonly known: "written" | "lost" | undefined;
+  /** The statement that writes it is yet to release its queue; until then no other statement may, or the queue would be released twice. */
+  isToRelease: boolean;
 
   constructor(
     outcome: Ended,
@@ -28,6 +30,7 @@ export class EndedJob<Ended extends Outcome = Outcome> {
     this.releaseQueue = releaseQueue;
     this.onWritten = onWritten;
     this.known = known;
+    this.isToRelease = releaseQueue !== null;
   }
 
   get jobId(): string {

@@ -11,7 +11,7 @@ export interface QueueReleasesOptions {
   readonly writes: SureWrites;
   /** Jobs of this queue are on their way back into it. */
   readonly isReturningTo: (queueId: number) => boolean;
-  /** Jobs of these queues that have ended and are not written yet. */
+  /** Jobs of these queues that have ended, are not written yet, and do not release them. */
   readonly endedIn: (queueIds: readonly number[]) => readonly string[];
   /** A named queue is free for its next job. */
   readonly onReleased: (queueId: number) => void;
@@ -40,10 +40,13 @@ export class QueueReleases {
   /** The queues that may be released with these jobs; null for none. The others follow. */
   releasable(ended: readonly EndedJob[]): number[] | null {
     const queueIds: number[] = [];
-    for (const { releaseQueue, poolId } of ended) {
+    for (const each of ended) {
+      const { releaseQueue, poolId } = each;
       if (releaseQueue === null) continue;
-      if (this.#options.isReturningTo(releaseQueue)) this.#deferred.set(releaseQueue, poolId);
-      else queueIds.push(releaseQueue);
+      if (this.#options.isReturningTo(releaseQueue)) {
+        this.#deferred.set(releaseQueue, poolId);
+        each.isToRelease = false;
+      } else queueIds.push(releaseQueue);
     }
     return queueIds.length > 0 ? queueIds : null;
   }

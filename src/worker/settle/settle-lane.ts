@@ -1,4 +1,3 @@
-import type { Job } from "../../job.ts";
 import { backoffMs } from "../../util/backoff.ts";
 import { sleep } from "../../util/sleep.ts";
 import { setImmediate } from "../../util/timers.ts";
@@ -56,9 +55,9 @@ export class SettleLane<Ended extends Outcome> {
     return this.#waiting.length + this.#inFlight.length;
   }
 
-  /** The jobs whose outcomes are not written yet. */
-  jobs(): Job[] {
-    return [...this.#held, ...this.#inFlight, ...this.#waiting].map(({ outcome }) => outcome.job);
+  /** What is not written yet. */
+  unwritten(): EndedJob<Ended>[] {
+    return [...this.#held, ...this.#inFlight, ...this.#waiting];
   }
 
   add(ended: EndedJob<Ended>): void {

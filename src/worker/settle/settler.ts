@@ -31,7 +31,7 @@ export interface SettlerOptions extends LaneDelays {
 export class Settler {
   readonly #options: SettlerOptions;
   readonly #lanes: { readonly [Name in LaneName]: SettleLane<OutcomeIn<Name>> };
-  readonly #all: readonly Pick<SettleLane<Outcome>, "pending" | "jobs" | "idle">[];
+  readonly #all: readonly Pick<SettleLane<Outcome>, "pending" | "unwritten" | "idle">[];
 
   constructor(options: SettlerOptions) {
     this.#options = options;
@@ -53,13 +53,20 @@ export class Settler {
 
   /** Jobs whose outcome is not written yet. */
   jobs(): Job[] {
-    return this.#all.flatMap((lane) => lane.jobs());
+    return this.#unwritten.map(({ outcome }) => outcome.job);
   }
 
-  /** Those of them that are of these queues. */
-  endedIn(queueIds: readonly number[]): string[] {
+  /** Those of them that are of these queues, and do not release them with a statement other than the one for `batch`. */
+  endedIn(queueIds: readonly number[], batch: readonly EndedJob[] = []): string[] {
     const queues = new Set<number | null>(queueIds);
-    return this.jobs().flatMap(({ id, job_queue_id }) => (queues.has(job_queue_id) ? [id] : []));
+    const own = new Set(batch);
+    return this.#unwritten
+      .filter((ended) => queues.has(ended.outcome.job.job_queue_id) && (!ended.isToRelease || own.has(ended)))
+      .map(({ jobId }) => jobId);
+  }
+
+  get #unwritten(): EndedJob[] {
+    return this.#all.flatMap((lane) => lane.unwritten());
   }
 
   settle(ended: EndedJob): void {
@@ -98,13 +105,14 @@ export class Settler {
         // What cannot be written at first is written alone.
         let run = settlingAndClaiming(database, batch, lend);
         const row = await writes.write(async (mayBeDone) => {
-          const release = { queueIds, endedIds: queueIds ? this.endedIn(queueIds) : [] };
+          const release = { queueIds, endedIds: queueIds ? this.endedIn(queueIds, batch) : [] };
           const settle = run;
           run = database.run;
           const unwritten = await write(batch, release, mayBeDone, settle);
           // A job that is not ours any more after a try that may have gone through was most likely settled by that.
           return mayBeDone && unwritten ? { ...unwritten, lost: null } : unwritten;
         });
+        for (const ended of batch) ended.isToRelease = false;
         if (emit.heard("settle:complete")) {
           const count = batch.length - (row?.held?.length ?? 0);
           emit("settle:complete", { workerPool, count, durationMs: monotonicMs() - startedAt });
