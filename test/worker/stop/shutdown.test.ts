@@ -54,13 +54,14 @@ test("a runner ends with its block when it is declared with `await using`", asyn
 test("jobs that were claimed ahead are returned with their attempts restored", async () => {
   const db = await freshDatabase();
   const held = heldTask();
+  // Before the start: a claim that saw the queue alone would start its first job, and what waits behind a job that runs is not held.
+  await db.query(
+    "select graphile_worker.add_job('t', queue_name => case when n > 6 then 'q' end) from generate_series(1, 10) as n",
+  );
   const { pool } = startPool(
     db,
     { t: held.task },
     { concurrency: 2, preset: { worker: { localQueue: { size: 10 } } } },
-  );
-  await db.query(
-    "select graphile_worker.add_job('t', queue_name => case when n > 6 then 'q' end) from generate_series(1, 10) as n",
   );
   await held.begun(2);
   await until(async () => (await db.jobs()).every(({ locked_by }) => locked_by === pool.id), {
