@@ -57,7 +57,7 @@ export const anInterval = aNumberThat(
   "a number of milliseconds from 1 up",
   (value) => Number.isFinite(value) && value >= 1,
 );
-/** `Infinity`: never. */
+/** `Infinity`: never. The same holds for the next one. */
 export const anIntervalOrNever = aNumberThat("a number of milliseconds from 1 up, or Infinity", (value) => value >= 1);
 export const aDelayOrNever = aNumberThat("a number of milliseconds from 0 up, or Infinity", (value) => value >= 0);
 /** `Infinity`: no limit. */

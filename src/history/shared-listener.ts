@@ -19,8 +19,8 @@ export interface Subscriber {
 const listeners = new Map<unknown, SharedListener>();
 
 /**
- * One connection that listens for ended jobs, for everyone in this process who waits on the same database, whatever the schema. It belongs to one
- * of the subscribers. When that one leaves, another one's takes its place; those that stay are asked to check again, because a notification may have been missed in between.
+ * One connection that listens for ended jobs, shared by all subscribers of this process to one database, in any schema. It belongs to one
+ * of them. When that one leaves, another subscriber's connection replaces it, and all check again: a notification may have been missed in between.
  */
 export class SharedListener {
   readonly #key: unknown;

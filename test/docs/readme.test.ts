@@ -30,7 +30,7 @@ test.each(accounts)("the README's quick start works as it is written, for $name"
   expect(worker().output()).toMatch(/graceful shutdown/);
 });
 
-/** The README is followed as root, too; its page differs in the tasks only. */
+/** The README is followed as root, too. This page has more tasks and commands, and nothing else that depends on the account. */
 const [visitor] = accounts.slice(-1);
 
 test("the page 'Getting started' works as it is written, for a normal user", async () => {
