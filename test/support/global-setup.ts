@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { tmpdir, userInfo } from "node:os";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startEmbedded } from "@hathi/embedded";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { migrate } from "../../src/db/migrate.ts";
+import { serverFolder } from "./server-folder.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
@@ -33,7 +34,7 @@ async function startServer(): Promise<{ url: string; isLocal: boolean; stop(): P
   const version = process.env.POSTGRES_VERSION || undefined;
   // A fixed folder: runs at the same time share the server, and one that was killed leaves nothing behind for good.
   const embedded = await startEmbedded({
-    dataDir: join(tmpdir(), `hathi-test-${userInfo().uid}-${version ?? "default"}`),
+    dataDir: join(serverFolder(), `hathi-test-${userInfo().uid}-${version ?? "default"}`),
     profile: "test",
     version,
     nativeDir: version ? fileURLToPath(new URL("../postgres", import.meta.url)) : undefined,

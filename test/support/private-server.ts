@@ -1,6 +1,5 @@
 import { execFile } from "node:child_process";
 import { appendFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -11,6 +10,7 @@ import { findBinaries } from "../../packages/embedded/src/find-binaries.ts";
 import { findFreePort } from "../../packages/embedded/src/free-port.ts";
 import { prepareBinaries } from "../../packages/embedded/src/prepare-binaries.ts";
 import { runBinary } from "../../packages/embedded/src/run-binary.ts";
+import { serverFolder } from "./server-folder.ts";
 import { until } from "./wait.ts";
 
 /** A PostgreSQL server that a test file has for itself, so that it may be stopped and killed. */
@@ -37,7 +37,7 @@ interface Standby {
 export async function startPrivateServer(settings: Readonly<Record<string, number>> = {}): Promise<PrivateServer> {
   const version = process.env.POSTGRES_VERSION || undefined;
   const nativeDir = version ? fileURLToPath(new URL("../postgres", import.meta.url)) : undefined;
-  const dataDir = mkdtempSync(join(tmpdir(), "hathi-chaos-"));
+  const dataDir = mkdtempSync(join(serverFolder(), "hathi-chaos-"));
   const server = await startEmbedded({
     dataDir,
     profile: "test",
