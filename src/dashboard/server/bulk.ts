@@ -2,13 +2,13 @@ import type { JobFilter, LoggedAction } from "../../index.ts";
 import { type BulkPreview, type BulkRun, type JobActionName, type JobQuery, jobActionNames } from "../contract.ts";
 import { describeChange, jobActions } from "./actions/job-actions.ts";
 import type { Caller } from "./authenticate.ts";
-import type { Desk, Page } from "./desk.ts";
-import { Pace } from "./pace.ts";
+import type { DashboardContext, Page } from "./context.ts";
 import type { AuditTarget } from "./pages/audit.ts";
 import { describeFilter, readJobFilter } from "./queries.ts";
 import { Fields } from "./read-fields.ts";
 import { badRequest, Refusal, refusalOf } from "./refusal.ts";
 import { moment } from "./rows.ts";
+import { ScanPace } from "./scan-pace.ts";
 
 /** Jobs that are changed by one statement. */
 const chunk = 500;
@@ -39,13 +39,13 @@ export function permissionOf(body: unknown): JobActionName {
 }
 
 /** Counts how many jobs match, a bit at a time: the number is exact when it is complete. */
-export async function previewBulk({ utils, redact }: Desk, body: unknown): Promise<BulkPreview> {
+export async function previewBulk({ utils, redact }: DashboardContext, body: unknown): Promise<BulkPreview> {
   const fields = new Fields(body, ["action", "filter", "upTo", "cursor", "count"]);
   const { query, filter } = readAsked(fields, redact);
   const upTo = fields.optionalId("upTo") ?? (await utils.listJobs({}, { limit: 1 })).jobs[0]?.id ?? "0";
   let count = fields.optionalInteger("count", 0, Number.MAX_SAFE_INTEGER) ?? 0;
   let cursor: string | null = fields.optionalId("cursor") ?? null;
-  const pace = new Pace(filter);
+  const pace = new ScanPace(filter);
   do {
     const { ids, next } = await pace.time(() =>
       utils.scanJobs({ ...filter, upTo }, { after: cursor, lookAt: pace.step }),
@@ -58,18 +58,18 @@ export async function previewBulk({ utils, redact }: Desk, body: unknown): Promi
 
 /** Actions on all jobs that match. They run here in the background; how far they are is in the database, so any process can tell or stop them. */
 export class BulkRuns {
-  readonly #desk: Desk;
+  readonly #context: DashboardContext;
   readonly #onError: (error: unknown) => void;
   readonly #stop = new AbortController();
   readonly #running = new Set<Promise<void>>();
 
-  constructor(desk: Desk, onError: (error: unknown) => void) {
-    this.#desk = desk;
+  constructor(context: DashboardContext, onError: (error: unknown) => void) {
+    this.#context = context;
     this.#onError = onError;
   }
 
   async start(body: unknown, caller: Caller): Promise<BulkRun> {
-    const { utils, redact } = this.#desk;
+    const { utils, redact } = this.#context;
     const further = jobActions[permissionOf(body)].fields;
     const fields = new Fields(body, ["action", "filter", "upTo", ...further]);
     const { action, query, filter } = readAsked(fields, redact);
@@ -99,8 +99,8 @@ export class BulkRuns {
     filter: JobFilter,
     change: (ids: readonly string[]) => Promise<readonly unknown[]>,
   ): Promise<void> {
-    const { utils, shelf } = this.#desk;
-    const pace = new Pace(filter);
+    const { utils, cache } = this.#context;
+    const pace = new ScanPace(filter);
     let [matched, changed] = [0, 0];
     let after: string | null = null;
     try {
@@ -132,7 +132,7 @@ export class BulkRuns {
       await utils.reportAction(id, { matched, changed, outcome: "failed", message }).catch(() => undefined);
       throw error;
     } finally {
-      shelf.spoil();
+      cache.markStale();
     }
   }
 }
@@ -144,11 +144,11 @@ export const bulk: Page<BulkRun> = async ({ utils }, { query }) => {
 };
 
 /** The permission that stopping needs is that of the action. */
-export async function findBulk({ utils }: Desk, body: unknown): Promise<LoggedAction> {
+export async function findBulk({ utils }: DashboardContext, body: unknown): Promise<LoggedAction> {
   return checkBulk(await utils.getAction(new Fields(body, ["id"]).id("id")));
 }
 
-export async function stopBulk({ utils }: Desk, { id }: LoggedAction, caller: Caller): Promise<BulkRun> {
+export async function stopBulk({ utils }: DashboardContext, { id }: LoggedAction, caller: Caller): Promise<BulkRun> {
   const asked = await utils.stopAction(id, caller.name ?? undefined);
   return toBulkRun(asked ?? checkBulk(await utils.getAction(id)));
 }

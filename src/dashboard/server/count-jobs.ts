@@ -1,14 +1,14 @@
 import type { JobFilter } from "../../index.ts";
-import type { Desk } from "./desk.ts";
-import { Pace } from "./pace.ts";
+import type { DashboardContext } from "./context.ts";
+import { ScanPace } from "./scan-pace.ts";
 
 /** How many jobs match, as far as a moment and the bound allow to count; `isAll` if there are no more. */
 export async function countJobs(
-  { utils }: Pick<Desk, "utils">,
+  { utils }: Pick<DashboardContext, "utils">,
   filter: JobFilter,
   atMost = Infinity,
 ): Promise<{ readonly found: number; readonly isAll: boolean }> {
-  const pace = new Pace(filter);
+  const pace = new ScanPace(filter);
   let found = 0;
   let after: string | null = null;
   do {

@@ -1,13 +1,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { ConfigError, isSchemaMissing, type Logger, makeWorkerUtils, type QueueUtils } from "../../index.ts";
+import { ConfigError, isSchemaMissing, makeWorkerUtils, type QueueUtils } from "../../index.ts";
+import { AnswerCache } from "./answer-cache.ts";
 import { BulkRuns } from "./bulk.ts";
-import type { Desk } from "./desk.ts";
-import { FrontDoor } from "./front-door.ts";
+import type { DashboardContext } from "./context.ts";
 import { Indexing } from "./indexing.ts";
 import { pathOf, sendResponse, toRequest } from "./node-handler.ts";
 import { checkDashboardOptions, type DashboardOptions, databaseOptionsOf } from "./options.ts";
 import { defaultRedact } from "./redact.ts";
-import { Shelf } from "./shelf.ts";
+import { RequestHandler } from "./request-handler.ts";
+import type { OpenDashboard } from "./routes.ts";
 import { Streams } from "./stream.ts";
 
 /** A dashboard that can be mounted. */
@@ -31,28 +32,27 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   let isClosed = false;
   const open = async (): Promise<Opened> => {
     if (isClosed) throw new ConfigError("The dashboard was closed.");
-    opened ??= openDesk(options, streams).catch((error: unknown) => {
+    opened ??= openDashboard(options, streams).catch((error: unknown) => {
       // The next request tries again.
       opened = undefined;
       throw error;
     });
     return opened;
   };
-  const door = new FrontDoor(options, async () => (await open()).office);
+  const handler = new RequestHandler(options, async () => (await open()).dashboard);
   const close = async (): Promise<void> => {
     isClosed = true;
     streams.close();
-    const office = await opened?.catch(() => undefined);
-    await office?.close();
+    await (await opened?.catch(() => undefined))?.close();
   };
   return {
-    fetch: (request) => door.answer({ request, mount: undefined }),
+    fetch: (request) => handler.answer({ request, mount: undefined }),
     async node(request, response) {
       const gone = new AbortController();
       response.once("close", () => gone.abort());
       const { url, mount } = pathOf(request);
       const asked = toRequest(request, url, gone.signal);
-      const answer = asked ? await door.answer({ request: asked, mount, node: request }) : door.refuse();
+      const answer = asked ? await handler.answer({ request: asked, mount, node: request }) : handler.refuse();
       // A browser that is gone is no error.
       await sendResponse(answer, response, request.method === "HEAD").catch(() => response.destroy());
     },
@@ -63,24 +63,19 @@ export function createDashboard(options: DashboardOptions): Dashboard {
 }
 
 interface Opened {
-  readonly office: {
-    readonly desk: Desk;
-    readonly bulkRuns: BulkRuns;
-    readonly streams: Streams;
-    readonly logger: Logger;
-  };
+  readonly dashboard: OpenDashboard;
   close(): Promise<void>;
 }
 
-async function openDesk(options: DashboardOptions, streams: Streams): Promise<Opened> {
+async function openDashboard(options: DashboardOptions, streams: Streams): Promise<Opened> {
   const { migrate = true, statementTimeout = 2_000 } = options;
   const utils = await makeWorkerUtils(databaseOptionsOf(options), { migrate, statementTimeout });
-  const shelf = new Shelf();
-  const indexing = new Indexing(utils, shelf, migrate && !options.readOnly);
+  const cache = new AnswerCache();
+  const indexing = new Indexing(utils, cache, migrate && !options.readOnly);
   try {
-    const desk: Desk = {
+    const context: DashboardContext = {
       utils,
-      shelf,
+      cache,
       keepIndexed: () => indexing.keepUp(),
       title: options.title ?? null,
       redact: options.redact ?? defaultRedact,
@@ -91,13 +86,13 @@ async function openDesk(options: DashboardOptions, streams: Streams): Promise<Op
       database: await nameDatabase(utils),
     };
     const { logger } = utils;
-    const bulkRuns = new BulkRuns(desk, (error) => logger.error("An action on many jobs failed.", { error }));
+    const bulkRuns = new BulkRuns(context, (error) => logger.error("An action on many jobs failed.", { error }));
     let closing: Promise<void> | undefined;
     const close = async (): Promise<void> => {
       await Promise.all([bulkRuns.close(), indexing.close()]);
       await utils.release();
     };
-    return { office: { desk, bulkRuns, streams, logger }, close: () => (closing ??= close()) };
+    return { dashboard: { context, bulkRuns, streams }, close: () => (closing ??= close()) };
   } catch (error) {
     await utils.release();
     throw error;

@@ -1,5 +1,5 @@
 import type { QueueUtils } from "../../index.ts";
-import type { Shelf } from "./shelf.ts";
+import type { AnswerCache } from "./answer-cache.ts";
 
 /** How often to see whether the table has grown large. */
 const intervalMs = 10 * 60_000;
@@ -7,19 +7,19 @@ const intervalMs = 10 * 60_000;
 /** Has the jobs that run and those that are dead indexed once there are too many others to search, as long as the dashboard is in use. */
 export class Indexing {
   readonly #utils: QueueUtils;
-  readonly #shelf: Shelf;
+  readonly #cache: AnswerCache;
   readonly #isAllowed: boolean;
   readonly #stop = new AbortController();
   #busy: Promise<unknown> = Promise.resolve();
 
-  constructor(utils: QueueUtils, shelf: Shelf, isAllowed: boolean) {
+  constructor(utils: QueueUtils, cache: AnswerCache, isAllowed: boolean) {
     this.#utils = utils;
-    this.#shelf = shelf;
+    this.#cache = cache;
     this.#isAllowed = isAllowed;
   }
 
   keepUp(): void {
-    if (this.#isAllowed && !this.#stop.signal.aborted) this.#shelf.peek("indexes", intervalMs, () => this.#index());
+    if (this.#isAllowed && !this.#stop.signal.aborted) this.#cache.peek("indexes", intervalMs, () => this.#index());
   }
 
   /** A build that is under way is given up; the next dashboard begins it again. */

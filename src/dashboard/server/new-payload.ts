@@ -1,6 +1,6 @@
 import { type PayloadIssue, type PayloadRules, payloadRulesOf } from "../../index.ts";
 import type { PayloadCheck, PayloadForm } from "../contract.ts";
-import type { Desk, Page } from "./desk.ts";
+import type { DashboardContext, Page } from "./context.ts";
 import { splitTrace } from "./pages/job.ts";
 import { Fields } from "./read-fields.ts";
 import { hasRedacted, restore, restoredTexts } from "./redact.ts";
@@ -30,38 +30,38 @@ export function readGivenPayload(fields: Fields): GivenPayload {
 }
 
 /** What the server knows of a task's payload. */
-export const form: Page<PayloadForm> = async (desk, { query }) => {
+export const form: Page<PayloadForm> = async (context, { query }) => {
   const task = new Fields(query, ["task"]).text("task", 128);
-  const rules = rulesOf(desk, task);
+  const rules = rulesOf(context, task);
   const schema = rules?.jsonSchema ?? null;
   const isSmall = schema !== null && Buffer.byteLength(JSON.stringify(schema)) <= mostSchemaBytes;
   return {
     task,
-    isKnown: Object.hasOwn(desk.tasks, task),
+    isKnown: Object.hasOwn(context.tasks, task),
     isChecked: rules !== null,
     schema: isSmall ? schema : null,
   };
 };
 
 /** Says what is wrong with a payload, and adds nothing. */
-export async function checkPayload(desk: Desk, body: unknown): Promise<PayloadCheck> {
+export async function checkPayload(context: DashboardContext, body: unknown): Promise<PayloadCheck> {
   const given = readGivenPayload(new Fields(body, ["task", "payload", "copyOf"]));
-  const rules = rulesOf(desk, given.task);
+  const rules = rulesOf(context, given.task);
   if (!rules) return { isChecked: false, issues: [] };
-  return { isChecked: true, issues: await issuesOf(rules, given, await wholePayload(desk, given)) };
+  return { isChecked: true, issues: await issuesOf(rules, given, await wholePayload(context, given)) };
 }
 
 /** The payload with its hidden values; refused if it does not fit the task. */
-export async function fitPayload(desk: Desk, given: GivenPayload): Promise<unknown> {
-  const whole = await wholePayload(desk, given);
-  const rules = rulesOf(desk, given.task);
+export async function fitPayload(context: DashboardContext, given: GivenPayload): Promise<unknown> {
+  const whole = await wholePayload(context, given);
+  const rules = rulesOf(context, given.task);
   const issues = rules ? await issuesOf(rules, given, whole) : [];
   if (issues.length === 0) return whole;
   const sentences = issues.map(({ path, message }) => (path === "" ? message : `'${path}': ${message}`));
   throw badRequest(`The payload does not fit task '${given.task}': ${sentences.join("; ")}.`);
 }
 
-function rulesOf({ tasks }: Desk, task: string): PayloadRules | null {
+function rulesOf({ tasks }: DashboardContext, task: string): PayloadRules | null {
   return Object.hasOwn(tasks, task) ? payloadRulesOf(tasks[task]) : null;
 }
 
@@ -82,7 +82,10 @@ async function issuesOf(
 }
 
 /** Hidden values go to a job of the same task and to the same place, so that they cannot be moved to where they would be shown. */
-async function wholePayload({ utils, redact }: Desk, { task, payload, copyOf }: GivenPayload): Promise<unknown> {
+async function wholePayload(
+  { utils, redact }: DashboardContext,
+  { task, payload, copyOf }: GivenPayload,
+): Promise<unknown> {
   if (copyOf === undefined || !hasRedacted(payload)) return payload;
   const original = await utils.getJob(copyOf);
   if (!original)

@@ -4,7 +4,7 @@ import { carryOut } from "./actions/index.ts";
 import { answerJson } from "./answers.ts";
 import type { Caller } from "./authenticate.ts";
 import { type BulkRuns, bulk, findBulk, permissionOf, previewBulk, stopBulk } from "./bulk.ts";
-import type { Desk, Page, Question } from "./desk.ts";
+import type { DashboardContext, Page, PageRequest } from "./context.ts";
 import { checkPayload, form } from "./new-payload.ts";
 import { audit } from "./pages/audit.ts";
 import { cron } from "./pages/cron.ts";
@@ -41,13 +41,13 @@ const topics = {
   bulk,
 } satisfies Record<Topic, Page<unknown>>;
 
-export interface Office {
-  readonly desk: Desk;
+export interface OpenDashboard {
+  readonly context: DashboardContext;
   readonly bulkRuns: BulkRuns;
   readonly streams: Streams;
 }
 
-export interface Call extends Question {
+export interface Call extends PageRequest {
   /** Of a POST. */
   readonly body: unknown;
 }
@@ -58,22 +58,22 @@ export interface Route {
   /** Below `api/`. */
   readonly path: string;
   /** What the caller must be permitted to do; null for reading. It may depend on what is asked for. */
-  needs(office: Office, call: Call): Permission | null | Promise<Permission | null>;
-  answer(office: Office, call: Call): Promise<Response>;
+  needs(dashboard: OpenDashboard, call: Call): Permission | null | Promise<Permission | null>;
+  answer(dashboard: OpenDashboard, call: Call): Promise<Response>;
 }
 
 const reads = (path: string, page: Page<unknown>): Route => ({
   method: "GET",
   path,
   needs: () => null,
-  answer: async ({ desk }, call) => answerJson(await page(desk, call)),
+  answer: async ({ context }, call) => answerJson(await page(context, call)),
 });
 
 const acts = (name: Permission & ActionName): Route => ({
   method: "POST",
   path: `actions/${name}`,
   needs: () => name,
-  answer: async ({ desk }, { body, caller }) => answerJson(await carryOut(desk, name, body, caller)),
+  answer: async ({ context }, { body, caller }) => answerJson(await carryOut(context, name, body, caller)),
 });
 
 /** Every address of the API. What is not here does not exist, and what is here is checked before it is answered. */
@@ -89,33 +89,39 @@ export const routes: readonly Route[] = [
     method: "POST",
     path: "check",
     needs: () => "add",
-    answer: async ({ desk }, { body }) => answerJson(await checkPayload(desk, body)),
+    answer: async ({ context }, { body }) => answerJson(await checkPayload(context, body)),
   },
   {
     method: "POST",
     path: "bulk/preview",
-    needs: (_office, { body }) => permissionOf(body),
-    answer: async ({ desk }, { body }) => answerJson(await previewBulk(desk, body)),
+    needs: (_dashboard, { body }) => permissionOf(body),
+    answer: async ({ context }, { body }) => answerJson(await previewBulk(context, body)),
   },
   {
     method: "POST",
     path: "bulk",
-    needs: (_office, { body }) => permissionOf(body),
+    needs: (_dashboard, { body }) => permissionOf(body),
     answer: async ({ bulkRuns }, { body, caller }) => answerJson(await bulkRuns.start(body, caller), { status: 202 }),
   },
   {
     method: "POST",
     path: "bulk/stop",
-    needs: async ({ desk }, { body }) => permissionOf(await findBulk(desk, body)),
-    answer: async ({ desk }, { body, caller }) => answerJson(await stopBulk(desk, await findBulk(desk, body), caller)),
+    needs: async ({ context }, { body }) => permissionOf(await findBulk(context, body)),
+    answer: async ({ context }, { body, caller }) =>
+      answerJson(await stopBulk(context, await findBulk(context, body), caller)),
   },
 ];
 
 /** Finds the route of an address and lets the caller through who may use it. */
-export async function answerCall(office: Office, method: string, path: string, call: Call): Promise<Response> {
+export async function answerCall(
+  dashboard: OpenDashboard,
+  method: string,
+  path: string,
+  call: Call,
+): Promise<Response> {
   const route = findRoute(method, path);
-  checkPermission(await route.needs(office, call), call.caller);
-  return route.answer(office, call);
+  checkPermission(await route.needs(dashboard, call), call.caller);
+  return route.answer(dashboard, call);
 }
 
 export function findRoute(method: string, path: string): Route {
@@ -133,14 +139,14 @@ function checkPermission(needed: Permission | null, { can }: Caller): void {
   throw new Refusal("forbidden", `You are not permitted to do this; it needs the permission '${needed}'.`);
 }
 
-async function follow({ desk, streams }: Office, { query: given, caller }: Call): Promise<Response> {
+async function follow({ context, streams }: OpenDashboard, { query: given, caller }: Call): Promise<Response> {
   const { topic: name, ...query } = given;
   const topic = new Fields({ topic: name }, ["topic"]).oneOf("topic", Object.keys(topics) as Topic[]);
   const page: Page<unknown> = topics[topic];
   // A bad query is refused at once.
-  let first: unknown = await page(desk, { query, caller });
+  let first: unknown = await page(context, { query, caller });
   return streams.open(topic, async () => {
-    const snapshot = first ?? (await page(desk, { query, caller }));
+    const snapshot = first ?? (await page(context, { query, caller }));
     first = undefined;
     return withLastPoints(snapshot);
   });

@@ -1,6 +1,6 @@
 import type { ActionBodies } from "../../contract.ts";
 import type { Caller } from "../authenticate.ts";
-import type { Desk } from "../desk.ts";
+import type { DashboardContext } from "../context.ts";
 import type { AuditTarget } from "../pages/audit.ts";
 
 export type ActionName = keyof ActionBodies;
@@ -22,7 +22,7 @@ interface Prepared {
 }
 
 /** Checks what was asked for. Throws a refusal before anything is done. */
-export type Action = (desk: Desk, body: unknown, caller: Caller) => Prepared;
+export type Action = (context: DashboardContext, body: unknown, caller: Caller) => Prepared;
 
 export function say(count: number, noun: string): string {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;

@@ -7,7 +7,7 @@ import type { Action } from "./action.ts";
 const known = ["task", "payload", "queue", "key", "keyMode", "runAt", "priority", "maxAttempts", "flags", "copyOf"];
 
 /** Adds a job. The payload is checked by the task's definition, if the dashboard has it. */
-export const addJob: Action = (desk, body) => {
+export const addJob: Action = (context, body) => {
   const fields = new Fields(body, known);
   const given = readGivenPayload(fields);
   const { task, copyOf } = given;
@@ -20,11 +20,11 @@ export const addJob: Action = (desk, body) => {
       ...(copyOf && { copyOf }),
     },
     async run() {
-      const whole = await fitPayload(desk, given);
-      const definition = Object.hasOwn(desk.tasks, task) ? desk.tasks[task] : undefined;
+      const whole = await fitPayload(context, given);
+      const definition = Object.hasOwn(context.tasks, task) ? context.tasks[task] : undefined;
       const added = isTaskDefinition(definition)
-        ? await desk.utils.addJob(definition, whole, spec)
-        : await desk.utils.addJob(task, whole, spec);
+        ? await context.utils.addJob(definition, whole, spec)
+        : await context.utils.addJob(task, whole, spec);
       return { changed: 1, ids: [String(added.id)], message: `Added job ${added.id}.` };
     },
   };

@@ -1,6 +1,6 @@
 import type { ActionResult } from "../../contract.ts";
 import type { Caller } from "../authenticate.ts";
-import type { Desk } from "../desk.ts";
+import type { DashboardContext } from "../context.ts";
 import { refusalOf } from "../refusal.ts";
 import type { Action, ActionName } from "./action.ts";
 import { addJob } from "./add-job.ts";
@@ -27,19 +27,24 @@ export const actions: Readonly<Record<ActionName, Action>> = {
 };
 
 /** Writes an action down, carries it out, and writes down what became of it. */
-export async function carryOut(desk: Desk, name: ActionName, body: unknown, caller: Caller): Promise<ActionResult> {
-  const { target, run } = actions[name](desk, body, caller);
-  const { id } = await desk.utils.beginAction({ by: caller.name, action: name, target });
+export async function carryOut(
+  context: DashboardContext,
+  name: ActionName,
+  body: unknown,
+  caller: Caller,
+): Promise<ActionResult> {
+  const { target, run } = actions[name](context, body, caller);
+  const { id } = await context.utils.beginAction({ by: caller.name, action: name, target });
   try {
     const { changed, ids = [], message } = await run();
-    await desk.utils.reportAction(id, { changed, outcome: "done", message });
+    await context.utils.reportAction(id, { changed, outcome: "done", message });
     return { audit: id, changed, ids, message };
   } catch (error) {
     const message = refusalOf(error)?.message ?? "It failed because of a mistake; the server's log tells more.";
     // The answer already says what went wrong; an entry without an end is better than an answer that hides it.
-    await desk.utils.reportAction(id, { changed: 0, outcome: "failed", message }).catch(() => undefined);
+    await context.utils.reportAction(id, { changed: 0, outcome: "failed", message }).catch(() => undefined);
     throw error;
   } finally {
-    desk.shelf.spoil();
+    context.cache.markStale();
   }
 }

@@ -1,6 +1,6 @@
 import type { Limit } from "../../../index.ts";
 import { type LimitId, limitKinds } from "../../contract.ts";
-import type { Desk } from "../desk.ts";
+import type { DashboardContext } from "../context.ts";
 import { describeLimit } from "../pages/audit.ts";
 import { Fields } from "../read-fields.ts";
 import { badRequest, Refusal } from "../refusal.ts";
@@ -12,7 +12,7 @@ interface Target extends LimitId {
 
 const targetFields = ["name", "kind", "path", "key"];
 
-export const setLimit: Action = (desk, body) => {
+export const setLimit: Action = (context, body) => {
   const fields = new Fields(body, [...targetFields, "limit", "weight"]);
   const target = readTarget(fields);
   const limit = fields.optionalInteger("limit", 0, 1_000_000);
@@ -23,23 +23,23 @@ export const setLimit: Action = (desk, body) => {
   return {
     target: { ...target, ...change },
     async run() {
-      await expectLimit(desk, target);
-      await desk.utils.setLimit(target.name, { ...toLibrary(target), ...change });
-      return { changed: 1, message: `Set ${describeLimit(target, desk.redact)}: ${said.join(", ")}.` };
+      await expectLimit(context, target);
+      await context.utils.setLimit(target.name, { ...toLibrary(target), ...change });
+      return { changed: 1, message: `Set ${describeLimit(target, context.redact)}: ${said.join(", ")}.` };
     },
   };
 };
 
-export const clearLimit: Action = (desk, body) => {
+export const clearLimit: Action = (context, body) => {
   const target = readTarget(new Fields(body, targetFields));
   return {
     target: { ...target },
     async run() {
-      await expectLimit(desk, target);
-      const wasSet = await desk.utils.clearLimit(target.name, toLibrary(target));
+      await expectLimit(context, target);
+      const wasSet = await context.utils.clearLimit(target.name, toLibrary(target));
       const message = wasSet
-        ? `Took back the change of ${describeLimit(target, desk.redact)}.`
-        : `Nothing was changed of ${describeLimit(target, desk.redact)}.`;
+        ? `Took back the change of ${describeLimit(target, context.redact)}.`
+        : `Nothing was changed of ${describeLimit(target, context.redact)}.`;
       return { changed: wasSet ? 1 : 0, message };
     },
   };
@@ -57,7 +57,7 @@ function readTarget(fields: Fields): Target {
 }
 
 /** The library would make a limit that is not there; here, only what is shown can be changed. */
-async function expectLimit({ utils }: Desk, { name, kind, path }: Target): Promise<void> {
+async function expectLimit({ utils }: DashboardContext, { name, kind, path }: Target): Promise<void> {
   const isMeant = (limit: Limit): boolean =>
     limit.name === name && limit.kind === kind && JSON.stringify(limit.path) === JSON.stringify(path);
   if (!(await utils.listLimits()).some(isMeant)) throw new Refusal("not-found", "There is no such limit.");

@@ -1,16 +1,16 @@
 import type { LoggedAction } from "../../../index.ts";
 import { type AuditPage, type AuditRow, type JobQuery, jobActionNames } from "../../contract.ts";
-import type { Page } from "../desk.ts";
+import type { Page } from "../context.ts";
 import { describeFilter, readLimit, toSearch } from "../queries.ts";
 import { Fields } from "../read-fields.ts";
 import { redactKey } from "../redact.ts";
 import { moment } from "../rows.ts";
 
-export const audit: Page<AuditPage> = async ({ redact, shelf, utils }, { query }) => {
+export const audit: Page<AuditPage> = async ({ redact, cache, utils }, { query }) => {
   const fields = new Fields(query, ["by", "action", "after", "limit"]);
   const filter = { by: fields.optionalText("by"), action: fields.optionalText("action") };
   const page = { after: fields.optionalId("after"), limit: readLimit(fields) };
-  const { actions, next } = await shelf.get(`audit ${JSON.stringify(query)}`, 900, () =>
+  const { actions, next } = await cache.get(`audit ${JSON.stringify(query)}`, 900, () =>
     utils.listActions(filter, page),
   );
   return { now: moment(new Date()), entries: actions.map((action) => toAuditRow(action, redact)), next };

@@ -1,6 +1,6 @@
 import type { FoundJob, JobExplanation, LinkedJob as LinkedRow, PresentJob } from "../../../index.ts";
 import type { JobActionName, JobDetails, JobStateName, LinkedJob, RelatedJob, Why } from "../../contract.ts";
-import type { Desk, Page } from "../desk.ts";
+import type { DashboardContext, Page } from "../context.ts";
 import { toSearch } from "../queries.ts";
 import { Fields } from "../read-fields.ts";
 import { redact, redactKey } from "../redact.ts";
@@ -8,18 +8,20 @@ import { Refusal } from "../refusal.ts";
 import { moment, toJobRow } from "../rows.ts";
 import { timelineOf } from "./timeline.ts";
 
-export const job: Page<JobDetails> = async (desk, { query }) => {
+export const job: Page<JobDetails> = async (context, { query }) => {
   const id = new Fields(query, ["id"]).id("id");
-  const found = await desk.shelf.get(`job ${id}`, 900, () => desk.utils.getJob(id));
+  const found = await context.cache.get(`job ${id}`, 900, () => context.utils.getJob(id));
   if (!found)
     throw new Refusal(
       "not-found",
       `Nothing is known of job ${id}: it never existed, or it ended and no history was kept.`,
     );
-  const explained = await desk.shelf.get(`why ${id}`, 900, () => desk.utils.explainJob(id));
+  const explained = await context.cache.get(`why ${id}`, 900, () => context.utils.explainJob(id));
   const { payload, trace } = splitTrace(found.payload);
-  const links = await desk.shelf.get(`links ${id}`, 5_000, () => desk.utils.getJobLinks(id));
-  const related = trace ? await desk.shelf.get(`trace ${id}`, 5_000, () => findRelated(desk, id, trace.traceId)) : [];
+  const links = await context.cache.get(`links ${id}`, 5_000, () => context.utils.getJobLinks(id));
+  const related = trace
+    ? await context.cache.get(`trace ${id}`, 5_000, () => findRelated(context, id, trace.traceId))
+    : [];
   const linkedIds = new Set([...links.added_by, ...links.added].map((linked) => linked.id));
   const now = new Date();
   const { id: _id, state, task, queue, key, ...details } = isPresent(found) ? toJobRow(found) : nothingOf(found);
@@ -34,10 +36,10 @@ export const job: Page<JobDetails> = async (desk, { query }) => {
     key,
     details: isPresent(found) ? (details as JobDetails["details"]) : null,
     lastError: clip((isPresent(found) ? found.last_error : found.history.at(-1)?.error) ?? null),
-    ...shownValue("payload", payload, desk.redact),
+    ...shownValue("payload", payload, context.redact),
     payloadBytes: bytesOf(payload),
-    ...shownValue("result", isPresent(found) ? undefined : found.result, desk.redact),
-    why: isPresent(found) ? whyOf(explained, desk.redact) : [],
+    ...shownValue("result", isPresent(found) ? undefined : found.result, context.redact),
+    why: isPresent(found) ? whyOf(explained, context.redact) : [],
     timeline: timelineOf(found, now),
     addedBy: links.added_by.map(toLinked),
     added: links.added.map(toLinked),
@@ -146,7 +148,7 @@ export function splitTrace(payload: unknown): { payload: unknown; trace: Trace |
 /** Jobs of the same trace are added close to each other, so that is where they are looked for. */
 const nearby = 5_000;
 
-async function findRelated({ utils }: Desk, id: string, traceId: string): Promise<RelatedJob[]> {
+async function findRelated({ utils }: DashboardContext, id: string, traceId: string): Promise<RelatedJob[]> {
   const filter = { search: traceId };
   const before = await utils.listJobs(filter, { after: id, limit: 10, lookAt: nearby });
   const { ids } = await utils.scanJobs(filter, { after: id, lookAt: nearby });

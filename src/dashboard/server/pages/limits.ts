@@ -1,25 +1,29 @@
 import type { Limit, WaitingKeys } from "../../../index.ts";
 import type { BoundedCount, LimitInfo, LimitsPage } from "../../contract.ts";
-import type { Desk, Page } from "../desk.ts";
-import { readLimits, readPauses, readWaitingKeys } from "../figures.ts";
+import type { DashboardContext, Page } from "../context.ts";
 import { Fields } from "../read-fields.ts";
 import { redactKey } from "../redact.ts";
 import { firstLine, moment, toPause } from "../rows.ts";
+import { readLimits, readPauses, readWaitingKeys } from "../shared-reads.ts";
 
-export const limits: Page<LimitsPage> = async (desk, { query }) => {
+export const limits: Page<LimitsPage> = async (context, { query }) => {
   new Fields(query, []);
-  const [found, pauses] = await Promise.all([readLimits(desk), readPauses(desk)]);
-  const waiting = found.some(({ path }) => path.length > 0) ? await readWaitingKeys(desk) : [];
+  const [found, pauses] = await Promise.all([readLimits(context), readPauses(context)]);
+  const waiting = found.some(({ path }) => path.length > 0) ? await readWaitingKeys(context) : [];
   return {
     now: moment(new Date()),
-    limits: found.slice(0, 500).map((limit) => toLimitInfo(limit, desk.redact, waiting)),
+    limits: found.slice(0, 500).map((limit) => toLimitInfo(limit, context.redact, waiting)),
     pauses: pauses.slice(0, 500).map((pause) => toPause(pause)!),
   };
 };
 
 const mostKeys = 50;
 
-export function toLimitInfo(found: Limit, hidden: Desk["redact"], waiting: readonly WaitingKeys[] = []): LimitInfo {
+export function toLimitInfo(
+  found: Limit,
+  hidden: DashboardContext["redact"],
+  waiting: readonly WaitingKeys[] = [],
+): LimitInfo {
   const { name, kind, path, isShared, tasks, limit, periodMs, burst, weight } = found;
   const next = waiting.find(
     (one) =>

@@ -1,25 +1,26 @@
 import type { WorkerStatus } from "../../../index.ts";
 import type { BoundedCount, Figures, JobCounts, Overview, Series, TaskRow } from "../../contract.ts";
-import { type Page, spanSteps } from "../desk.ts";
-import { readFigures, readPauses, readTrends, readWorkers } from "../figures.ts";
+import type { Page } from "../context.ts";
 import { readSpan } from "../queries.ts";
 import { Fields } from "../read-fields.ts";
 import { moment, toPause } from "../rows.ts";
+import { readFigures, readPauses, readTrends, readWorkers } from "../shared-reads.ts";
+import { spanSteps } from "../span-steps.ts";
 import { toSeries } from "./series.ts";
 import { startMarks } from "./start-marks.ts";
 import { readTaskRows } from "./task-rows.ts";
 import { findWarnings, span as inWords } from "./warnings.ts";
 
-export const overview: Page<Overview> = async (desk, { query }) => {
+export const overview: Page<Overview> = async (context, { query }) => {
   const span = readSpan(new Fields(query, ["span"]), "1h");
   const [jobs, trends, tasks, workers, pauses] = await Promise.all([
-    readFigures(desk),
-    readTrends(desk, span),
-    readTaskRows(desk, span),
-    readWorkers(desk),
-    readPauses(desk),
+    readFigures(context),
+    readTrends(context, span),
+    readTaskRows(context, span),
+    readWorkers(context),
+    readPauses(context),
   ]);
-  const recent = span === "15m" || span === "1h" ? trends : await readTrends(desk, "15m");
+  const recent = span === "15m" || span === "1h" ? trends : await readTrends(context, "15m");
   const oldest = jobs.oldestWaiting;
   const figures: Figures = {
     ...lastMinute(toSeries(recent, "15m")),
@@ -28,7 +29,7 @@ export const overview: Page<Overview> = async (desk, { query }) => {
     oldestId: oldest?.id ?? null,
   };
   const counts = sumCounts(tasks);
-  const warnings = await findWarnings(desk, { tasks, workers, pauses, counts, figures });
+  const warnings = await findWarnings(context, { tasks, workers, pauses, counts, figures });
   const rate = figures.finishedPerMinute;
   const jobsSaid = rate === null ? "" : ` ${Math.round(rate).toLocaleString("en")} jobs in the last minute.`;
   const oldestSaid =

@@ -1,18 +1,18 @@
 import type { QueuesPage } from "../../contract.ts";
-import type { Page } from "../desk.ts";
-import { readRunning } from "../figures.ts";
+import type { Page } from "../context.ts";
 import { Fields } from "../read-fields.ts";
 import { moment, toPause } from "../rows.ts";
+import { readRunning } from "../shared-reads.ts";
 import { countAtMost } from "./task-rows.ts";
 
-export const queues: Page<QueuesPage> = async (desk, { query }) => {
+export const queues: Page<QueuesPage> = async (context, { query }) => {
   const fields = new Fields(query, ["search", "limit"]);
   const search = fields.optionalText("search", 200);
   const limit = fields.optionalInteger("limit", 1, 500) ?? 100;
-  const rows = await desk.shelf.get(`queues ${limit} ${search ?? ""}`, 1_000, () =>
-    desk.utils.listQueues({ search, limit: limit + 1, lookAt: countAtMost }),
+  const rows = await context.cache.get(`queues ${limit} ${search ?? ""}`, 1_000, () =>
+    context.utils.listQueues({ search, limit: limit + 1, lookAt: countAtMost }),
   );
-  const running = rows.some(({ locked_by }) => locked_by !== null) ? await readRunning(desk) : [];
+  const running = rows.some(({ locked_by }) => locked_by !== null) ? await readRunning(context) : [];
   const counted = rows.reduce((total, row) => total + row.waiting + row.scheduled, 0);
   const isMore = counted >= countAtMost;
   return {

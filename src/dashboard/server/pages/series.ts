@@ -1,6 +1,6 @@
 import type { JobTrends, TrendPoint } from "../../../index.ts";
 import type { Series, Span } from "../../contract.ts";
-import { spanSteps } from "../desk.ts";
+import { spanSteps } from "../span-steps.ts";
 
 /** Points at even distances. Nothing is known before the first that was recorded; from then on, a step without jobs is a zero. */
 export function toSeries({ points }: JobTrends, span: Span, now = Date.now()): Series {

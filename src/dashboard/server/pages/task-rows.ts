@@ -1,8 +1,9 @@
 import type { JobFigures, JobTrends, Pause, TaskTimes, WorkerStatus } from "../../../index.ts";
 import type { BoundedCount, Span, TaskRow } from "../../contract.ts";
-import { type Desk, spanSteps } from "../desk.ts";
-import { readFigures, readPauses, readTimes, readTrends, readWorkers } from "../figures.ts";
+import type { DashboardContext } from "../context.ts";
 import { exactly, toPause } from "../rows.ts";
+import { readFigures, readPauses, readTimes, readTrends, readWorkers } from "../shared-reads.ts";
+import { spanSteps } from "../span-steps.ts";
 
 /** Counting stops there. */
 export const countAtMost = 10_000;
@@ -19,13 +20,13 @@ interface Sources {
 }
 
 /** Every task that has jobs, had some in the span, or that a worker knows; the busiest first. */
-export async function readTaskRows(desk: Desk, span: Span): Promise<TaskRow[]> {
+export async function readTaskRows(context: DashboardContext, span: Span): Promise<TaskRow[]> {
   const [figures, times, trends, pauses, workers] = await Promise.all([
-    readFigures(desk),
-    readTimes(desk, span),
-    readTrends(desk, span),
-    readPauses(desk),
-    readWorkers(desk),
+    readFigures(context),
+    readTimes(context, span),
+    readTrends(context, span),
+    readPauses(context),
+    readWorkers(context),
   ]);
   const sources: Sources = { figures, times, trends, pauses, workers };
   const names = new Set([

@@ -1,42 +1,44 @@
 import type { TaskDetails, TaskRow, TasksPage } from "../../contract.ts";
-import { type Page, spanSteps } from "../desk.ts";
-import { readLimits, readPauses, readTrends } from "../figures.ts";
+import type { Page } from "../context.ts";
 import { readSpan } from "../queries.ts";
 import { Fields } from "../read-fields.ts";
 import { Refusal } from "../refusal.ts";
 import { exactly, moment, toErrorGroup, toHistoryRow, toPause } from "../rows.ts";
+import { readLimits, readPauses, readTrends } from "../shared-reads.ts";
+import { spanSteps } from "../span-steps.ts";
 import { readCronRows } from "./cron.ts";
 import { lookAtFailures } from "./errors.ts";
 import { toLimitInfo } from "./limits.ts";
 import { toSeries } from "./series.ts";
 import { readTaskRows } from "./task-rows.ts";
 
-export const tasks: Page<TasksPage> = async (desk, { query }) => {
+export const tasks: Page<TasksPage> = async (context, { query }) => {
   const span = readSpan(new Fields(query, ["span"]), "1h");
-  return { now: moment(new Date()), span, tasks: (await readTaskRows(desk, span)).slice(0, 500) };
+  return { now: moment(new Date()), span, tasks: (await readTaskRows(context, span)).slice(0, 500) };
 };
 
-export const task: Page<TaskDetails> = async (desk, { query }) => {
+export const task: Page<TaskDetails> = async (context, { query }) => {
   const fields = new Fields(query, ["name", "span"]);
   const name = fields.text("name", 200);
   const span = readSpan(fields, "1h");
-  const { shelf, utils } = desk;
+  const { cache, utils } = context;
   const since = (): Date => new Date(Date.now() - spanSteps[span].sinceMs);
   const [rows, trends, limits, crons, errors, failures, pauses] = await Promise.all([
-    readTaskRows(desk, span),
-    readTrends(desk, span, name),
-    readLimits(desk),
-    readCronRows(desk),
-    shelf.get(`errors of ${name} ${span}`, 3_000, () =>
+    readTaskRows(context, span),
+    readTrends(context, span, name),
+    readLimits(context),
+    readCronRows(context),
+    cache.get(`errors of ${name} ${span}`, 3_000, () =>
       utils.listErrors({ task: name, since: since(), steps: 24, limit: 10, lookAt: lookAtFailures }),
     ),
-    shelf.get(`failures of ${name}`, 3_000, () =>
+    cache.get(`failures of ${name}`, 3_000, () =>
       utils.listHistory({ task: name, outcome: ["failed", "permanentlyFailed"] }, { limit: 20 }),
     ),
-    readPauses(desk),
+    readPauses(context),
   ]);
   const found = rows.find((row) => row.task === name);
-  const isKnown = found || failures.entries.length > 0 || name in desk.tasks || crons.some((row) => row.task === name);
+  const isKnown =
+    found || failures.entries.length > 0 || name in context.tasks || crons.some((row) => row.task === name);
   if (!isKnown) throw new Refusal("not-found", "No job, worker or crontab has a task of this name.");
   const pause = pauses.find((one) => one.kind === "all" || (one.kind === "task" && one.name === name)) ?? null;
   return {
@@ -44,7 +46,7 @@ export const task: Page<TaskDetails> = async (desk, { query }) => {
     span,
     row: found ?? { ...idleRow(name), pause: toPause(pause) },
     series: toSeries(trends, span),
-    limits: limits.filter((limit) => limit.tasks.includes(name)).map((limit) => toLimitInfo(limit, desk.redact)),
+    limits: limits.filter((limit) => limit.tasks.includes(name)).map((limit) => toLimitInfo(limit, context.redact)),
     errors: errors.map((group) => toErrorGroup(group, lookAtFailures)),
     failures: failures.entries.map(toHistoryRow),
     cron: crons.filter((row) => row.task === name),

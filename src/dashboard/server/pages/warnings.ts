@@ -1,8 +1,8 @@
 import type { Pause, WorkerStatus } from "../../../index.ts";
 import type { Figures, JobCounts, TaskRow, Warning } from "../../contract.ts";
-import type { Desk } from "../desk.ts";
-import { peekHealth } from "../figures.ts";
+import type { DashboardContext } from "../context.ts";
 import { toSearch } from "../queries.ts";
+import { peekHealth } from "../shared-reads.ts";
 import { findMissedRuns } from "./cron.ts";
 
 export interface Situation {
@@ -14,14 +14,14 @@ export interface Situation {
 }
 
 /** What needs attention, most urgent first. */
-export async function findWarnings(desk: Desk, situation: Situation): Promise<Warning[]> {
+export async function findWarnings(context: DashboardContext, situation: Situation): Promise<Warning[]> {
   const found = [
     ...aboutWorkers(situation),
     ...situation.tasks.flatMap((task) => aboutTask(task, situation)),
     ...aboutFailures(situation),
     ...aboutPauses(situation),
-    ...(await findMissedRuns(desk)),
-    ...aboutHealth(desk),
+    ...(await findMissedRuns(context)),
+    ...aboutHealth(context),
   ];
   return found.sort((a, b) => rank(a) - rank(b)).slice(0, 20);
 }
@@ -94,8 +94,8 @@ function sayPause({ kind, name, pausedBy, reason }: Pause): string {
 /** Said above in other words. */
 const alreadySaid = ["pauses", "overruns"];
 
-function aboutHealth(desk: Desk): Warning[] {
-  return peekHealth(desk).flatMap(({ name, status, message }): Warning[] =>
+function aboutHealth(context: DashboardContext): Warning[] {
+  return peekHealth(context).flatMap(({ name, status, message }): Warning[] =>
     status === "ok" || alreadySaid.includes(name) ? [] : [{ severity: status, kind: name, message, link: null }],
   );
 }

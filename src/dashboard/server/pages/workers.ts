@@ -1,14 +1,14 @@
 import type { ListedJob, WorkerStatus } from "../../../index.ts";
 import type { WorkerRow, WorkersPage } from "../../contract.ts";
-import type { Page } from "../desk.ts";
-import { readRunning, readWorkers } from "../figures.ts";
+import type { Page } from "../context.ts";
 import { Fields } from "../read-fields.ts";
 import { moment, toPause, toProgress } from "../rows.ts";
+import { readRunning, readWorkers } from "../shared-reads.ts";
 import { tasksOf } from "./task-rows.ts";
 
-export const workers: Page<WorkersPage> = async (desk, { query }) => {
+export const workers: Page<WorkersPage> = async (context, { query }) => {
   new Fields(query, []);
-  const [found, running] = await Promise.all([readWorkers(desk), readRunning(desk)]);
+  const [found, running] = await Promise.all([readWorkers(context), readRunning(context)]);
   return { now: moment(new Date()), workers: found.slice(0, 500).map((worker) => toRow(worker, running)) };
 };
 

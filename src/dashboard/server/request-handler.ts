@@ -1,17 +1,17 @@
 import type { IncomingMessage } from "node:http";
 import { ConfigError, consoleLogFactory, Logger } from "../../index.ts";
+import { type Address, parseAddress } from "./address.ts";
 import { answer, answerJson, answerRefusal, redirect } from "./answers.ts";
 import { Assets } from "./assets.ts";
 import { type Caller, type Gate, makeGate } from "./authenticate.ts";
 import { readJson, readText } from "./body.ts";
-import { locate, type Place } from "./locate.ts";
 import type { DashboardOptions } from "./options.ts";
 import { badRequest, Refusal, refusalOf } from "./refusal.ts";
-import { answerCall, findRoute, type Office } from "./routes.ts";
+import { answerCall, findRoute, type OpenDashboard } from "./routes.ts";
 import { checkHeader, checkSite } from "./same-site.ts";
 import { signInPage, signInStyle } from "./sign-in-page.ts";
 
-export interface Asked {
+export interface Incoming {
   readonly request: Request;
   /** The part of the path that the host app has cut off, if it says so. */
   readonly mount: string | undefined;
@@ -19,26 +19,26 @@ export interface Asked {
 }
 
 /** Where every request comes in: it is let through, sent to sign in, or turned away, and every answer is safe to show. */
-export class FrontDoor {
+export class RequestHandler {
   readonly #options: DashboardOptions;
-  readonly #open: () => Promise<Office>;
+  readonly #open: () => Promise<OpenDashboard>;
   readonly #gate: Gate;
   readonly #assets = new Assets();
   readonly #logger: Logger;
 
-  constructor(options: DashboardOptions, open: () => Promise<Office>) {
+  constructor(options: DashboardOptions, open: () => Promise<OpenDashboard>) {
     this.#options = options;
     this.#open = open;
     this.#gate = makeGate(options);
     this.#logger = options.logger ?? new Logger(consoleLogFactory);
   }
 
-  async answer(asked: Asked): Promise<Response> {
-    const place = locate(asked.request.url, asked.mount ?? this.#options.basePath ?? "");
+  async answer(incoming: Incoming): Promise<Response> {
+    const address = parseAddress(incoming.request.url, incoming.mount ?? this.#options.basePath ?? "");
     try {
-      return await this.#answer(asked, place);
+      return await this.#answer(incoming, address);
     } catch (error) {
-      return this.#explain(error, asked, place);
+      return this.#explain(error, incoming, address);
     }
   }
 
@@ -47,33 +47,33 @@ export class FrontDoor {
     return answerRefusal(badRequest("This is not a request that can be answered."));
   }
 
-  async #answer(asked: Asked, place: Place): Promise<Response> {
-    const { request } = asked;
+  async #answer(incoming: Incoming, address: Address): Promise<Response> {
+    const { request } = incoming;
     const { method } = request;
-    const { path } = place;
+    const { path } = address;
     if (method !== "GET" && method !== "HEAD") checkSite(request);
     if (path === "sign-in.css" && this.#gate.hasForm) return answer(signInStyle, "text/css; charset=utf-8");
-    const token = place.query.token;
+    const token = address.query.token;
     if (path === "" && method === "GET" && token !== undefined && this.#gate.hasForm)
-      return this.#signIn(token, asked, place.here, place);
+      return this.#signIn(token, incoming, address.here, address);
     if (path === "api/sign-in" && method === "POST" && this.#gate.hasForm) {
-      const given = new URLSearchParams(await readForm(asked)).get("token") ?? "";
-      return this.#signIn(given, asked, "../", place);
+      const given = new URLSearchParams(await readForm(incoming)).get("token") ?? "";
+      return this.#signIn(given, incoming, "../", address);
     }
-    const caller = await this.#gate.admit(asked);
+    const caller = await this.#gate.admit(incoming);
     if (caller instanceof Response) return caller;
-    if (path.startsWith("api/")) return this.#answerApi(asked, place, caller);
+    if (path.startsWith("api/")) return this.#answerApi(incoming, address, caller);
     if (method !== "GET" && method !== "HEAD")
       throw new Refusal("wrong-method", "Pages are read with GET.", { allow: "GET, HEAD" });
-    return (await this.#assets.file(path, request)) ?? this.#page(place);
+    return (await this.#assets.file(path, request)) ?? this.#page(address);
   }
 
-  #page({ path, base }: Place): Response {
+  #page({ path, base }: Address): Response {
     if (isPage(path)) return this.#assets.page(base);
     throw new Refusal("not-found", "There is nothing at this address.");
   }
 
-  async #answerApi({ request, node }: Asked, { path, query }: Place, caller: Caller): Promise<Response> {
+  async #answerApi({ request, node }: Incoming, { path, query }: Address, caller: Caller): Promise<Response> {
     const { method } = request;
     const name = path.slice("api/".length);
     const isChange = method !== "GET" && method !== "HEAD";
@@ -85,13 +85,13 @@ export class FrontDoor {
   }
 
   /** Only a token that is ours leads on, and then it is gone from the address. */
-  #signIn(token: string, { request }: Asked, to: string, { base }: Place): Response {
+  #signIn(token: string, { request }: Incoming, to: string, { base }: Address): Response {
     const isSecure = new URL(request.url).protocol === "https:" || request.headers.get("x-forwarded-proto") === "https";
     const cookie = this.#gate.signIn(token, isSecure);
     return cookie === undefined ? signInPage(base, true) : redirect(to, [cookie]);
   }
 
-  #explain(error: unknown, { request }: Asked, { path, base }: Place): Response {
+  #explain(error: unknown, { request }: Incoming, { path, base }: Address): Response {
     const refusal = refusalOf(error);
     if (!refusal) {
       // Only the log tells what it was.
@@ -117,7 +117,7 @@ function isPage(path: string): boolean {
   return pages.includes(first) && (rest.length === 0 || (rest.length === 1 && (hasOne || rest[0] === "")));
 }
 
-async function readForm({ request, node }: Asked): Promise<string> {
+async function readForm({ request, node }: Incoming): Promise<string> {
   const { body } = (node ?? {}) as { body?: unknown };
   if (typeof body === "object" && body !== null) return new URLSearchParams(body as Record<string, string>).toString();
   return typeof body === "string" ? body : readText(request);

@@ -1,5 +1,5 @@
 /** Where a request leads, seen from where the dashboard is mounted. */
-export interface Place {
+export interface Address {
   /** Without a slash at its beginning: `jobs/42`, `api/overview`. */
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
@@ -10,7 +10,7 @@ export interface Place {
 }
 
 /** `mount` is cut off if the path begins with it. */
-export function locate(url: string, mount: string): Place {
+export function parseAddress(url: string, mount: string): Address {
   const { pathname, searchParams } = new URL(url);
   const below = cut(pathname, mount.replace(/^\/*/, "/").replace(/\/*$/, ""));
   const last = pathname.split("/").at(-1) ?? "";

@@ -23,7 +23,7 @@ const nowMs = (): number => Number(process.hrtime.bigint() / 1_000n) / 1_000;
  * Answers that all viewers share. One that is asked for by many is made once; one that was slow to make is made seldom, and shown meanwhile as it was. The
  * database does as much for ten viewers as for one.
  */
-export class Shelf {
+export class AnswerCache {
   readonly #kept = new Map<string, Kept>();
 
   /** At most `maxAgeMs` old, unless it is slow to make: then it is made again after `rest` times as long as it took. */
@@ -61,7 +61,7 @@ export class Shelf {
   }
 
   /** Something was changed: everything is to be read again. */
-  spoil(): void {
+  markStale(): void {
     for (const kept of this.#kept.values()) kept.isStale = true;
   }
 

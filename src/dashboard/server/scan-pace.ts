@@ -6,7 +6,7 @@ const stepMs = 40;
 const mostPerStep = 200_000;
 
 /** How many jobs to look at in one step, so that a request takes a moment whatever the jobs and the machine are like. */
-export class Pace {
+export class ScanPace {
   step: number;
   readonly #startedAt = process.hrtime.bigint();
 
