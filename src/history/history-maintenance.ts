@@ -18,7 +18,7 @@ const maxOpeningMs = 5_000;
 /** How soon to look again while another worker makes them. */
 const busyRestMs = 20;
 
-export interface HistoryTenderOptions {
+export interface HistoryMaintenanceOptions {
   readonly database: Pick<Database, "run">;
   readonly logger: Logger;
   /** For how many days anything is kept. */
@@ -26,8 +26,8 @@ export interface HistoryTenderOptions {
 }
 
 /** Makes the partitions of history ahead and drops those that have expired. Of several workers at once, one does it. */
-export class HistoryTender implements Service {
-  readonly #options: HistoryTenderOptions;
+export class HistoryMaintenance implements Service {
+  readonly #options: HistoryMaintenanceOptions;
   readonly #stop = new AbortController();
   readonly #opened = deferred();
   #isOpen = false;
@@ -35,7 +35,7 @@ export class HistoryTender implements Service {
   #busy: Promise<void> = Promise.resolve();
   #hasWarned = false;
 
-  constructor(options: HistoryTenderOptions) {
+  constructor(options: HistoryMaintenanceOptions) {
     this.#options = options;
   }
 
@@ -50,12 +50,12 @@ export class HistoryTender implements Service {
   start(): void {
     const limit = setTimeout(() => this.#open(), maxOpeningMs);
     limit.unref();
-    this.#busy = this.#tend().finally(() => {
+    this.#busy = this.#maintain().finally(() => {
       clearTimeout(limit);
       this.#open();
     });
     this.#timer = setInterval(() => {
-      this.#busy = this.#tend();
+      this.#busy = this.#maintain();
     }, intervalMs);
     this.#timer.unref();
   }
@@ -71,7 +71,7 @@ export class HistoryTender implements Service {
     this.#opened.resolve();
   }
 
-  async #tend(): Promise<void> {
+  async #maintain(): Promise<void> {
     const { database, days, logger } = this.#options;
     try {
       const kept = days();

@@ -14,21 +14,21 @@ const intervalMs = 10_000;
 /** How many of these pass until what is no longer needed is deleted. */
 const tidyEvery = 6;
 
-export interface LimitTenderOptions {
+export interface LimitMaintenanceOptions {
   readonly database: Database;
   readonly logger: Logger;
 }
 
 /** Builds the indexes that limits need, beside everything that goes on, and tidies up. Of several workers at once, one builds. */
-export class LimitTender implements Service {
-  readonly #options: LimitTenderOptions;
+export class LimitMaintenance implements Service {
+  readonly #options: LimitMaintenanceOptions;
   #timer: NodeJS.Timeout | undefined;
   #busy: Promise<void> | undefined;
   #rounds = 0;
   readonly #stop = new AbortController();
   #hasWarned = false;
 
-  constructor(options: LimitTenderOptions) {
+  constructor(options: LimitMaintenanceOptions) {
     this.#options = options;
   }
 
@@ -47,14 +47,14 @@ export class LimitTender implements Service {
   }
 
   #turn(): void {
-    this.#busy ??= this.#tend()
+    this.#busy ??= this.#maintain()
       .catch((error: unknown) => this.#warn(error))
       .finally(() => {
         this.#busy = undefined;
       });
   }
 
-  async #tend(): Promise<void> {
+  async #maintain(): Promise<void> {
     const { database } = this.#options;
     const { signal } = this.#stop;
     await buildLimitIndexes({ ...this.#options, signal });
@@ -76,7 +76,7 @@ export async function buildLimitIndexes({
   database,
   logger,
   signal,
-}: LimitTenderOptions & { readonly signal?: AbortSignal }): Promise<void> {
+}: LimitMaintenanceOptions & { readonly signal?: AbortSignal }): Promise<void> {
   const { schema } = database;
   for (const row of await database.run(listLimitIndexes, {})) {
     if (row.is_valid || signal?.aborted) continue;

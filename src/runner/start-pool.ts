@@ -7,13 +7,13 @@ import type { Database } from "../db/database.ts";
 import { OutageLog } from "../db/outage-log.ts";
 import { type EventHandlers, observeEvents } from "../emit.ts";
 import { ConfigError } from "../errors.ts";
+import { HistoryMaintenance } from "../history/history-maintenance.ts";
 import { LinkRecorder } from "../history/link-recorder.ts";
 import { ProgressRecorder } from "../history/progress-recorder.ts";
-import { HistoryTender } from "../history/tender.ts";
 import type { Meter } from "../hooks/meter.ts";
 import type { AddAnyJobFunction, AddAnyJobsFunction } from "../job.ts";
 import { type CollectedLimits, collectLimits } from "../limits/collect-limits.ts";
-import { LimitTender } from "../limits/limit-tender.ts";
+import { LimitMaintenance } from "../limits/limit-maintenance.ts";
 import type { Task, TaskList } from "../task.ts";
 import { Pool } from "../worker/pool.ts";
 import { makeJobHelpers } from "../worker/run/helpers.ts";
@@ -67,8 +67,9 @@ export function startPool(options: StartPoolOptions): Pool {
   const outages = new OutageLog(logger);
   const taskOptions = makeTaskOptions(settings.taskOptions);
   // On a client that is not ours alone, the partitions are left to others.
-  const historyTender = pgPool && new HistoryTender({ database, logger, days: () => daysKept(keepRules, tasks) });
-  const keepRules = makeKeepRules(settings, tasks, taskOptions, () => historyTender?.opening());
+  const historyMaintenance =
+    pgPool && new HistoryMaintenance({ database, logger, days: () => daysKept(keepRules, tasks) });
+  const keepRules = makeKeepRules(settings, tasks, taskOptions, () => historyMaintenance?.opening());
   const recovery = makeRecovery({
     ...options,
     isForwarder: options.isForwarder ?? false,
@@ -96,7 +97,7 @@ export function startPool(options: StartPoolOptions): Pool {
   const limitDeclaration = (): CollectedLimits => collectLimits(tasks, taskOptions, settings.limits);
   limitDeclaration(); // what cannot work is an error now
   // On a client that is not ours alone, indexes are left to others.
-  const limitTender = pgPool && new LimitTender({ database, logger });
+  const limitMaintenance = pgPool && new LimitMaintenance({ database, logger });
   const interceptors = poolInterceptors(lifecycle, workerId, withPgClient);
   lifecycle.observe("workerInit", { schema: settings.schema, concurrency: options.concurrency, withPgClient });
   const pool: Pool = new Pool({
@@ -124,7 +125,7 @@ export function startPool(options: StartPoolOptions): Pool {
     taskOptions,
     keepRules,
     limitDeclaration,
-    onLimited: () => limitTender?.start(),
+    onLimited: () => limitMaintenance?.start(),
     interceptors: {
       ...interceptors,
       async beforeEnd(reason, error) {
@@ -144,10 +145,10 @@ export function startPool(options: StartPoolOptions): Pool {
   });
   if (!options.noHandleSignals) stopOnSignals(pool, emit, logger);
   pool.start();
-  historyTender?.start();
+  historyMaintenance?.start();
   void pool.promise
     .catch(() => undefined)
-    .then(() => Promise.all([progress.close(), historyTender?.stop(), limitTender?.stop()]));
+    .then(() => Promise.all([progress.close(), historyMaintenance?.stop(), limitMaintenance?.stop()]));
   return pool;
 }
 

@@ -21,7 +21,7 @@ import { JobWatch } from "../history/job-watch.ts";
 import type { AddAnyJobFunction, AddAnyJobsFunction } from "../job.ts";
 import type { JobId } from "../job-checks.ts";
 import { type LimitAdmin, makeLimitAdmin } from "../limits/limit-admin.ts";
-import { buildLimitIndexes } from "../limits/limit-tender.ts";
+import { buildLimitIndexes } from "../limits/limit-maintenance.ts";
 import type { EnhancedWithPgClient, Helpers, PromiseOrDirect } from "../task.ts";
 import { InFlight } from "../util/in-flight.ts";
 import { compileSharedOptions } from "./compile.ts";

@@ -14,10 +14,10 @@ import { dueAgainMs } from "./run/outcome.ts";
 import { Overruns } from "./run/overruns.ts";
 import type { Slot } from "./run/slot.ts";
 import { runInTransaction } from "./run/transactional.ts";
-import { HandOver } from "./settle/hand-over.ts";
 import { LockKeeper } from "./settle/lock-keeper.ts";
 import { Outage } from "./settle/outage.ts";
-import { PlaceWatch } from "./settle/place-watch.ts";
+import { PlaceNotices } from "./settle/place-notices.ts";
+import { QueueNotices } from "./settle/queue-notices.ts";
 import { Strays } from "./settle/strays.ts";
 import { WriteBack } from "./settle/write-back.ts";
 
@@ -43,8 +43,8 @@ export class Flow {
   readonly identity: Identity;
   /** Only if its options ask for it. */
   readonly localQueue: LocalQueueView | undefined;
-  readonly handOver: HandOver | undefined;
-  readonly places: PlaceWatch;
+  readonly queueNotices: QueueNotices | undefined;
+  readonly placeNotices: PlaceNotices;
   readonly pauses: PauseGate;
   readonly keeper: LockKeeper;
   readonly overruns: Overruns;
@@ -58,9 +58,9 @@ export class Flow {
     this.identity = identity;
     this.localQueue = settings.localQueue.size >= 1 ? new LocalQueueView(settings.localQueue, emit) : undefined;
     // On a client that is not ours alone, the fewer statements the better.
-    this.handOver = options.ownsTransactions ? new HandOver(database, settings.useNodeTime) : undefined;
+    this.queueNotices = options.ownsTransactions ? new QueueNotices(database, settings.useNodeTime) : undefined;
 
-    this.places = new PlaceWatch(database, settings.useNodeTime, () => this.intake.hasPlentyOfPlaces);
+    this.placeNotices = new PlaceNotices(database, settings.useNodeTime, () => this.intake.hasPlentyOfPlaces);
 
     const strays = new Strays({
       database,
@@ -98,7 +98,7 @@ export class Flow {
       },
       onReleased: (queueId) => {
         this.intake.queueReleased(queueId);
-        this.handOver?.released(queueId);
+        this.queueNotices?.released(queueId);
       },
     });
     const workerNames = (): readonly string[] => [...identity.ids, ...(options.workerId ? [options.workerId] : [])];
@@ -134,8 +134,8 @@ export class Flow {
       pauses: this.pauses,
       workerNames,
       dispatcher: this.dispatcher,
-      handOver: this.handOver,
-      places: this.places,
+      queueNotices: this.queueNotices,
+      placeNotices: this.placeNotices,
       writeBack: this.writeBack,
       cancels: this.cancels,
     });

@@ -1,13 +1,13 @@
 import type { Job } from "../../job.ts";
 import type { EndedJob } from "../settle/ended-job.ts";
-import type { PlaceWatch } from "../settle/place-watch.ts";
+import type { PlaceNotices } from "../settle/place-notices.ts";
 import type { LentClaim } from "../settle/settle-and-claim.ts";
 import type { Claimer } from "./claimer.ts";
 import type { LimitedClaims } from "./limited-claims.ts";
 
 export interface FreedPlacesOptions {
   readonly limits: LimitedClaims;
-  readonly places: PlaceWatch;
+  readonly notices: PlaceNotices;
   readonly claimer: Pick<Claimer, "lend" | "nudgeLimited">;
   readonly poolId: () => string;
   /** False if the statement that settles must not claim. */
@@ -27,15 +27,15 @@ export class FreedPlaces {
 
   /** A job has ended; if its task is limited, it has freed a place. */
   freedBy(job: Job): void {
-    const { limits, places, claimer } = this.#options;
+    const { limits, notices, claimer } = this.#options;
     if (!limits.isLimited(job.task_id) || (this.#hasLent && this.#lent.delete(job))) return;
-    places.freed(job.task_id);
+    notices.freed(job.task_id);
     claimer.nudgeLimited();
   }
 
   /** A claim for the statement that settles these jobs, if the pool waits for their places. */
   lend(ended: readonly EndedJob[]): LentClaim | undefined {
-    const { limits, places, claimer, poolId, mayLend } = this.#options;
+    const { limits, notices, claimer, poolId, mayLend } = this.#options;
     if (!limits.isUsed || !mayLend() || ended[0]?.poolId !== poolId()) return undefined;
     const isFreeing = ({ outcome }: EndedJob): boolean => limits.isLimited(outcome.job.task_id);
     const claim = ended.some(isFreeing) ? claimer.lend() : undefined;
@@ -44,7 +44,7 @@ export class FreedPlaces {
       for (const { outcome } of row ? freed.filter(isFreeing) : []) {
         this.#lent.add(outcome.job);
         this.#hasLent = true;
-        places.freed(outcome.job.task_id);
+        notices.freed(outcome.job.task_id);
       }
       await claim.onAnswer(row, freed);
     };

@@ -8,9 +8,9 @@ import type { CancelWatch } from "../run/cancel-watch.ts";
 import type { Dispatcher } from "../run/dispatcher.ts";
 import type { Slot } from "../run/slot.ts";
 import type { JobStart } from "../run/timed-starts.ts";
-import type { HandOver } from "../settle/hand-over.ts";
 import type { Outage } from "../settle/outage.ts";
-import type { PlaceWatch } from "../settle/place-watch.ts";
+import type { PlaceNotices } from "../settle/place-notices.ts";
+import type { QueueNotices } from "../settle/queue-notices.ts";
 import type { Strays } from "../settle/strays.ts";
 import type { WriteBack } from "../settle/write-back.ts";
 import { ClaimEvents } from "./claim-events.ts";
@@ -40,8 +40,8 @@ export interface IntakeOptions extends PoolOptions {
   readonly localQueue: LocalQueueView | undefined;
   readonly pauses: PauseGate;
   readonly dispatcher: Dispatcher;
-  readonly handOver: HandOver | undefined;
-  readonly places: PlaceWatch;
+  readonly queueNotices: QueueNotices | undefined;
+  readonly placeNotices: PlaceNotices;
   readonly writeBack: WriteBack;
   readonly cancels: CancelWatch | undefined;
 }
@@ -100,7 +100,7 @@ export class Intake {
     this.#claimer = this.#makeClaimer();
     this.freedPlaces = new FreedPlaces({
       limits: this.#limits,
-      places: options.places,
+      notices: options.placeNotices,
       claimer: this.#claimer,
       poolId: () => options.workerPool.id,
       mayLend: () => this.isOpen && options.ownsTransactions && options.mayHoldAhead && !options.localQueue,
@@ -264,7 +264,7 @@ export class Intake {
       onPauses: (pauses, askedAt) => this.#options.pauses.learn(pauses, askedAt),
       onClaimed: (jobs, wanted, bytes, unread, starts) => {
         this.#firstScan.resolve();
-        if (starts) this.#options.places.claimed(jobs);
+        if (starts) this.#options.placeNotices.claimed(jobs);
         this.#handOn(jobs, wanted, bytes, unread, starts);
       },
       onAnswer: (jobs, wanted, durationMs) => this.#events.answered(jobs, wanted, durationMs),
@@ -340,8 +340,8 @@ export class Intake {
     unread: ReadonlySet<Job>,
     starts?: ReadonlyMap<string, JobStart>,
   ): void {
-    const { localQueue, handOver, dispatcher, writeBack } = this.#options;
-    handOver?.claimed(jobs);
+    const { localQueue, queueNotices, dispatcher, writeBack } = this.#options;
+    queueNotices?.claimed(jobs);
     localQueue?.claimed(jobs, wanted, () => this.#claimer.wake());
     if (dispatcher.returns !== this.#returnsBefore) {
       writeBack.returnUnstarted({ jobs, queueIds: queuesOf(jobs) });

@@ -1,42 +1,42 @@
 import { clearTimeout, setTimeout } from "../../util/timers.ts";
 
-/** Long enough for us to take up again ourselves what we let go, which is what happens most of the time. */
-const restMs = 10;
+/** Most of the time we claim again what we released; this is long enough for that. */
+const delayMs = 10;
 
-/** Tells other pools, a moment later, of what is left of what we let go. */
-export class LateNews {
-  /** Tells now; undefined if there is nothing to tell. */
-  readonly #tell: () => Promise<unknown> | undefined;
+/** Notifies other pools, after a moment, of what we released and did not claim again. */
+export class DelayedNotice {
+  /** Sends the notification; undefined if there is nothing to send. */
+  readonly #send: () => Promise<unknown> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #telling: Promise<void> = Promise.resolve();
+  #sending: Promise<void> = Promise.resolve();
 
-  constructor(tell: () => Promise<unknown> | undefined) {
-    this.#tell = tell;
+  constructor(send: () => Promise<unknown> | undefined) {
+    this.#send = send;
   }
 
-  /** There may be something to tell. */
+  /** There may be something to send. */
   plan(): void {
-    this.#timer ??= setTimeout(() => this.#tellNow(), restMs);
+    this.#timer ??= setTimeout(() => this.#sendNow(), delayMs);
   }
 
-  /** There is nothing left to tell. */
+  /** There is nothing left to send. */
   cancel(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }
 
-  /** Tells of what is left, at once. */
+  /** Sends what is left, at once. */
   async close(): Promise<void> {
-    this.#tellNow();
-    await this.#telling;
+    this.#sendNow();
+    await this.#sending;
   }
 
-  #tellNow(): void {
+  #sendNow(): void {
     this.cancel();
-    const told = this.#tell()?.then(
+    const sent = this.#send()?.then(
       () => undefined,
-      () => undefined, // polling finds it
+      () => undefined, // other pools find it when they poll
     );
-    if (told) this.#telling = Promise.all([this.#telling, told]).then(() => undefined);
+    if (sent) this.#sending = Promise.all([this.#sending, sent]).then(() => undefined);
   }
 }

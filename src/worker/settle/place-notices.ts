@@ -1,20 +1,20 @@
 import type { Database } from "../../db/database.ts";
 import { announcePlaces } from "../../db/statements/limits.ts";
 import type { Job } from "../../job.ts";
-import { LateNews } from "./late-news.ts";
+import { DelayedNotice } from "./delayed-notice.ts";
 
-/** Tells other pools of places in limits that our jobs have freed and that we did not take again. */
-export class PlaceWatch {
+/** Notifies other pools of places in limits that our jobs have freed and that we did not take again. */
+export class PlaceNotices {
   /** Freed and not taken again by a job of the same task. */
   readonly #placesByTask = new Map<number, number>();
-  readonly #news: LateNews;
+  readonly #notice: DelayedNotice;
   #isClosing = false;
 
   /** `arePlenty` says that a moment ago a claim of ours found many places free: then no pool waits for one. */
   constructor(database: Database, useNodeTime: boolean, arePlenty: () => boolean) {
-    this.#news = new LateNews(() => {
+    this.#notice = new DelayedNotice(() => {
       if (arePlenty() && !this.#isClosing) {
-        this.#news.plan();
+        this.#notice.plan();
         return undefined;
       }
       const taskIds = [...this.#placesByTask.keys()];
@@ -26,7 +26,7 @@ export class PlaceWatch {
 
   freed(taskId: number): void {
     this.#placesByTask.set(taskId, (this.#placesByTask.get(taskId) ?? 0) + 1);
-    this.#news.plan();
+    this.#notice.plan();
   }
 
   claimed(jobs: readonly Job[]): void {
@@ -36,12 +36,12 @@ export class PlaceWatch {
       if (places === 1) this.#placesByTask.delete(taskId);
       else if (places) this.#placesByTask.set(taskId, places - 1);
     }
-    if (this.#placesByTask.size === 0) this.#news.cancel();
+    if (this.#placesByTask.size === 0) this.#notice.cancel();
   }
 
-  /** Tells of what is left, at once. */
+  /** Sends what is left, at once. */
   close(): Promise<void> {
     this.#isClosing = true;
-    return this.#news.close();
+    return this.#notice.close();
   }
 }

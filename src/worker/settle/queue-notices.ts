@@ -1,18 +1,18 @@
 import type { Database } from "../../db/database.ts";
 import { announceQueues } from "../../db/statements/settle.ts";
 import type { Job } from "../../job.ts";
-import { LateNews } from "./late-news.ts";
+import { DelayedNotice } from "./delayed-notice.ts";
 
 /**
  * Notifies other pools of queues that we released and did not claim again: our slots may be full, or the next job may belong to a
  * task that we lack, and other pools would not scan before their next poll.
  */
-export class HandOver {
+export class QueueNotices {
   readonly #queueIds = new Set<number>();
-  readonly #news: LateNews;
+  readonly #notice: DelayedNotice;
 
   constructor(database: Database, useNodeTime: boolean) {
-    this.#news = new LateNews(() => {
+    this.#notice = new DelayedNotice(() => {
       if (this.#queueIds.size === 0) return undefined;
       const queueIds = [...this.#queueIds];
       this.#queueIds.clear();
@@ -22,7 +22,7 @@ export class HandOver {
 
   released(queueId: number): void {
     this.#queueIds.add(queueId);
-    this.#news.plan();
+    this.#notice.plan();
   }
 
   claimed(jobs: readonly Job[]): void {
@@ -30,8 +30,8 @@ export class HandOver {
     for (const { job_queue_id } of jobs) if (job_queue_id !== null) this.#queueIds.delete(job_queue_id);
   }
 
-  /** Tells of what is left, at once. */
+  /** Sends what is left, at once. */
   close(): Promise<void> {
-    return this.#news.close();
+    return this.#notice.close();
   }
 }

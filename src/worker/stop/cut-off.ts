@@ -35,7 +35,14 @@ export function cutOff(flow: Flow, error: ShutdownError, onFailed: (job: Job) =>
 }
 
 /** Tries for a while; an unreachable database must not keep the process from ending. */
-export async function writeWhatIsLeft({ intake, writeBack, handOver, places, keeper, cancels }: Flow): Promise<void> {
+export async function writeWhatIsLeft({
+  intake,
+  writeBack,
+  queueNotices,
+  placeNotices,
+  keeper,
+  cancels,
+}: Flow): Promise<void> {
   const tooLate = new ShutdownError(
     `Could not write how jobs ended within ${forcefulMs / 1000} s; their locks remain.`,
   );
@@ -45,7 +52,7 @@ export async function writeWhatIsLeft({ intake, writeBack, handOver, places, kee
     await intake.ended(); // what it still brings is returned
     await Promise.all([writeBack.settled(), keeper.stop(), cancels?.stop(), intake.stopListening()]);
     await writeBack.returned();
-    await Promise.all([handOver?.close(), places.close()]);
+    await Promise.all([queueNotices?.close(), placeNotices.close()]);
     return true;
   };
   const isWritten = await Promise.race([written(), sleep(forcefulMs + overtimeMs, cancel.signal).then(() => false)]);

@@ -40,7 +40,7 @@ function stayedAway(ms: number): ShutdownError {
 }
 
 async function drain(flow: Flow, options: PoolOptions, onNothingRuns: () => void): Promise<void> {
-  const { intake, localQueue, dispatcher, writeBack, handOver, places, keeper, cancels } = flow;
+  const { intake, localQueue, dispatcher, writeBack, queueNotices, placeNotices, keeper, cancels } = flow;
   intake.close();
   keeper.stopSweeping();
   await intake.ended();
@@ -49,7 +49,7 @@ async function drain(flow: Flow, options: PoolOptions, onNothingRuns: () => void
   const slotsEnded = waitForSlots(flow, options).then(onNothingRuns);
   await Promise.all([writeBack.returned(), slotsEnded, intake.stopListening()]);
   await Promise.all([writeBack.settled(), keeper.stop(), cancels?.stop()]);
-  await Promise.all([handOver?.close(), places.close()]);
+  await Promise.all([queueNotices?.close(), placeNotices.close()]);
   await writeBack.returnStrays();
   // The error that ended the pool is reported in any case.
   if (writeBack.shortfall && !writeBack.fatal) throw writeBack.shortfall;
