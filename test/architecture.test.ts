@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -147,9 +147,34 @@ test("every folder has its level in the rules", () => {
   expect([...folders].filter((folder) => !(folder in levelByFolder) && folder !== "dashboard")).toEqual([]);
 });
 
+test("migrations are numbered without a gap, and each function is made in one of those that are not released", () => {
+  const folder = join(source, "db/migrations");
+  const names = readdirSync(folder).sort();
+  expect(names.map((name) => Number.parseInt(name, 10))).toEqual(names.map((_, index) => index + 1));
+  const released = releasedCode();
+  const filesByFunction = new Map<string, string[]>();
+  for (const name of names.filter((each) => !released.includes(each))) {
+    const text = readFileSync(join(folder, name), "utf8");
+    for (const [, made = ""] of text.matchAll(/^create (?:or replace )?function\s+([\w.]+)/gim))
+      filesByFunction.set(made, [...(filesByFunction.get(made) ?? []), name]);
+  }
+  if (released === "") expect(filesByFunction.size).toBeGreaterThan(100);
+  expect([...filesByFunction].filter(([, all]) => all.length > 1)).toEqual([]);
+});
+
 test("file names are kebab-case", () => {
   expect(files.filter((file) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.tsx?$/.test(basename(file)))).toEqual([]);
 });
+
+/** The library as it was released so far, which contains its migrations and their names. */
+function releasedCode(): string {
+  const folder = join(root, "test/upgrade/released");
+  const all = existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: "utf8" }) : [];
+  return all
+    .filter((file) => file.endsWith(".js"))
+    .map((file) => readFileSync(join(folder, file), "utf8"))
+    .join("\n");
+}
 
 /** The folder directly below src/; the vocabulary has none, and the public API stands for itself. */
 function homeOf(file: string): string {

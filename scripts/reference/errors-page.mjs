@@ -13,8 +13,8 @@ const files = [
 const forWaiting = ["JobFailedError", "WaitTimeoutError", "JobUnknownError"];
 const forTasks = ["SnoozeError", "RateLimitError", "UnrecoverableError", "CancelJobError"];
 const forSignals = ["JobCancelledError", "TimeoutError", "JobLostError", "ShutdownAbortError"];
-/** What the public functions raise. A later file may replace a function of an earlier one. */
-const sqlFiles = ["000002-sql-api", "000011-add-guards", "000014-cron-pauses", "000016-limits"];
+/** What the public functions raise. */
+const sqlFiles = ["000002-sql-api", "000011-add-guards", "000008-pause", "000015-limits"];
 
 export function makeErrorsPage() {
   const errors = files.flatMap(readErrors);

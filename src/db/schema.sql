@@ -5596,8 +5596,6 @@ begin
   where entry.cancelled_at < now() - interval '7 days' and entry.outcome is not null;
   delete from graphile_worker._hathi_job_snoozes as snooze
   where not exists (select from graphile_worker._private_jobs as job where job.id = snooze.job_id);
-  delete from graphile_worker._hathi_job_progress as progress
-  where not exists (select from graphile_worker._private_jobs as job where job.id = progress.job_id);
   delete from graphile_worker._hathi_job_overruns as overrun where overrun.overran_at < now() - interval '7 days';
 end;
 $hathi$;
@@ -5660,6 +5658,15 @@ begin
   where member.limit_ids && array(select over.id from over);
   delete from graphile_worker._hathi_limited_tasks as member where member.limit_ids = '{}';
 end;
+$hathi$;
+
+create function graphile_worker._hathi_tidy_progress()
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $hathi$
+  delete from graphile_worker._hathi_job_progress as progress
+  where not exists (select from graphile_worker._private_jobs as job where job.id = progress.job_id);
 $hathi$;
 
 create function graphile_worker._hathi_unlimited_tasks(task_ids integer[])

@@ -155,10 +155,10 @@ test("an attempt that was taken from its worker says nothing any more; what is l
   await write("b", 2);
   await write("a", 3);
   expect(await db.query("select done from graphile_worker._hathi_job_progress")).toEqual([{ done: 2 }]);
-  await db.query("select from graphile_worker._hathi_tidy_control()");
+  await db.query("select from graphile_worker._hathi_tidy_progress()");
   expect(await rows(db)).toHaveLength(1);
   await db.query("delete from graphile_worker._private_jobs");
-  await db.query("select from graphile_worker._hathi_tidy_control()");
+  await db.query("select from graphile_worker._hathi_tidy_progress()");
   expect(await rows(db)).toEqual([]);
 });
 

@@ -7,7 +7,7 @@ create table graphile_worker._hathi_cron_jobs (
 );
 alter table graphile_worker._hathi_cron_jobs enable row level security;
 
--- Adds the job of one run; null if the entry's previous job still waits or runs and the entry must not overlap. A function,
+-- Adds the job of one run; null if the entry is paused, or if its previous job still waits or runs and it must not overlap. A function,
 -- so that it looks with a fresh snapshot: the caller may have waited for another process to schedule an earlier run.
 create or replace function graphile_worker._hathi_add_cron_job(
   entry text,
@@ -25,6 +25,10 @@ create or replace function graphile_worker._hathi_add_cron_job(
 declare
   added bigint;
 begin
+  perform 1 from graphile_worker._hathi_pauses as pause where pause.kind = 'cron' and pause.name = entry and pause.until > now();
+  if found then
+    return null;
+  end if;
   if not may_overlap then
     perform 1
     from graphile_worker._hathi_cron_jobs as previous

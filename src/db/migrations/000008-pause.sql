@@ -1,4 +1,4 @@
--- What is paused: tasks, named queues, single workers, or everything.
+-- What is paused: tasks, named queues, single workers, entries of the crontab, or everything.
 --
 -- What always holds:
 --   1. A claim that begins after a pause was committed takes no job of what is paused. What was claimed before and has not started is
@@ -13,10 +13,12 @@
 --      next claim of any worker makes up for it.
 --   5. Pauses end independently of each other. Each target has one row at most.
 --
+-- While an entry of the crontab is paused, its runs count as done and add no job (`_hathi_add_cron_job`). Graphile Worker's own cron does not obey.
+--
 -- A schema without pauses has an empty table here, and a claim asks for no more than whether it is empty.
 
 create table graphile_worker._hathi_pauses (
-  kind text not null constraint _hathi_pauses_kind_check check (kind in ('task', 'queue', 'worker', 'all')),
+  kind text not null constraint _hathi_pauses_kind_check check (kind in ('task', 'queue', 'worker', 'cron', 'all')),
   -- Empty for `all`.
   name text not null,
   paused_at timestamptz not null default now(),
@@ -139,7 +141,8 @@ begin
 end;
 $hathi$;
 
--- As JSON: the pauses that concern a worker with these names, and in how many milliseconds the first of them ends.
+-- As JSON: the pauses that concern a worker with these names, and in how many milliseconds the first of them ends. Pauses of crontab entries
+-- concern no claim.
 create or replace function graphile_worker._hathi_report_pauses(worker_names text[], clock timestamptz)
 returns text language sql volatile set search_path = pg_catalog, pg_temp as $hathi$
   select json_build_object(
@@ -151,14 +154,14 @@ returns text language sql volatile set search_path = pg_catalog, pg_temp as $hat
   )::text
   from graphile_worker._hathi_pauses as pause
   left join graphile_worker._private_job_queues as queue on pause.kind = 'queue' and queue.queue_name = pause.name
-  where pause.until > coalesce(clock, now()) and (pause.kind <> 'worker' or pause.name = any (worker_names));
+  where pause.until > coalesce(clock, now()) and (pause.kind not in ('worker', 'cron') or (pause.kind = 'worker' and pause.name = any (worker_names)));
 $hathi$;
 
 create or replace function graphile_worker._hathi_check_pause(kind text, name text)
 returns text language plpgsql immutable set search_path = pg_catalog, pg_temp as $hathi$
 begin
-  if kind is null or kind not in ('task', 'queue', 'worker', 'all') then
-    raise exception 'Invalid kind of pause ''%''.', kind using errcode = '22023', hint = 'Use task, queue, worker or all.';
+  if kind is null or kind not in ('task', 'queue', 'worker', 'cron', 'all') then
+    raise exception 'Invalid kind of pause ''%''.', kind using errcode = '22023', hint = 'Use task, queue, worker, cron or all.';
   end if;
   if kind = 'all' then
     if name <> '' then
@@ -169,7 +172,7 @@ begin
   if coalesce(name, '') = '' then
     raise exception 'The name of the % is missing.', kind using errcode = '22023';
   end if;
-  if kind <> 'worker' and length(name) > 128 then
+  if kind in ('task', 'queue') and length(name) > 128 then
     raise exception 'The name of the % is too long: % characters, at most 128 are allowed.', kind, length(name)
       using errcode = '22023';
   end if;

@@ -3,7 +3,7 @@
 -- What always holds:
 --   1. A worker writes progress only of jobs that it has locked, so that an attempt which was taken from it says nothing any more.
 --   2. Progress outlasts an attempt, but not its job: it is only read together with a row of `_private_jobs`. What is left of jobs that are gone
---      is deleted by their worker, or now and then by `_hathi_tidy_control`.
+--      is deleted by their worker, or now and then by `_hathi_tidy_progress`.
 --   3. A watcher sees a job and its history in one snapshot. Both are written by one statement, so a job is never in neither of them.
 
 -- Half of each page is left free, because every row is updated again and again.
@@ -115,25 +115,11 @@ begin
 end;
 $hathi$;
 
--- As before, and forgets the progress of jobs that are gone.
-create or replace function graphile_worker._hathi_tidy_control()
-returns void language plpgsql volatile
+-- Forgets the progress of jobs that are gone. Called now and then.
+create or replace function graphile_worker._hathi_tidy_progress()
+returns void language sql volatile
   set search_path = pg_catalog, pg_temp
 as $hathi$
-begin
-  perform graphile_worker._hathi_bury_cancelled(
-    array(select job_id from graphile_worker._hathi_job_cancellations where outcome is null)
-  );
-  update graphile_worker._hathi_job_cancellations as entry
-  set outcome = 'ended', settled_at = now()
-  where entry.outcome is null
-    and not exists (select from graphile_worker._private_jobs as job where job.id = entry.job_id);
-  delete from graphile_worker._hathi_job_cancellations as entry
-  where entry.cancelled_at < now() - interval '7 days' and entry.outcome is not null;
-  delete from graphile_worker._hathi_job_snoozes as snooze
-  where not exists (select from graphile_worker._private_jobs as job where job.id = snooze.job_id);
   delete from graphile_worker._hathi_job_progress as progress
   where not exists (select from graphile_worker._private_jobs as job where job.id = progress.job_id);
-  delete from graphile_worker._hathi_job_overruns as overrun where overrun.overran_at < now() - interval '7 days';
-end;
 $hathi$;

@@ -127,12 +127,12 @@ export const forgetOverrun = statement<OverrunKey, object>({
     where job_id = $1::bigint and worker_id = $2::text and attempt = $3::integer`,
 });
 
-/** Closes and forgets what cancelled, snoozed and overrunning jobs left behind. */
+/** Closes and forgets what cancelled, snoozed and overrunning jobs left behind, and the progress of jobs that are gone. */
 export const tidyControl = statement<Record<string, never>, object>({
   name: "tidy_control",
   patienceMs: 60_000,
   values: () => [],
-  text: "select from graphile_worker._hathi_tidy_control()",
+  text: "select from graphile_worker._hathi_tidy_control(), graphile_worker._hathi_tidy_progress()",
 });
 
 export interface JobControlRow {
