@@ -1,32 +1,10 @@
+import type { UnwrittenRow } from "../../db/statements/settle.ts";
 import { backoffMs } from "../../util/backoff.ts";
 import { sleep } from "../../util/sleep.ts";
 import { setImmediate } from "../../util/timers.ts";
 import type { Outcome, WrittenAs } from "../run/outcome.ts";
+import type { BatchWriter } from "./batch-writer.ts";
 import type { EndedJob } from "./ended-job.ts";
-
-/** What a write did not do as it was asked, by id. */
-interface Unwritten {
-  /** No longer ours. */
-  readonly lost: readonly string[] | null;
-  /** Held by another transaction: still to be written. */
-  readonly held: readonly string[] | null;
-  /** Written as cancelled, and as failed. */
-  readonly cancelled?: readonly string[] | null;
-  readonly refused?: readonly string[] | null;
-}
-
-export interface SettleLaneOptions<Ended extends Outcome> {
-  /** Writes outcomes in one statement; `releases` says whether their queues go with them. */
-  readonly write: (ended: readonly EndedJob<Ended>[], releases: boolean) => Promise<Unwritten>;
-  readonly delayMs: number;
-  readonly onWritten: (ended: EndedJob<Ended>, as: WrittenAs) => void;
-  readonly onGivenUp: (ended: EndedJob<Ended>, error: unknown) => void;
-  readonly onFatal: (error: unknown) => void;
-  /** What was written together no longer counts as pending. */
-  readonly onFlushed: () => void;
-  /** Aborts when what is held by other transactions is no longer waited for. */
-  readonly giveUp: AbortSignal;
-}
 
 /** At most this many outcomes go out in one statement. */
 const maxBatch = 2_000;
@@ -39,15 +17,18 @@ export const heldBackoff = { minMs: 20, maxMs: 1_000, factor: 1.5 };
  * as that lets go, and delays nothing else.
  */
 export class SettleLane<Ended extends Outcome> {
-  readonly #options: SettleLaneOptions<Ended>;
+  readonly #writer: BatchWriter<Ended>;
+  readonly #onFlushed: () => void;
   #waiting: EndedJob<Ended>[] = [];
   #inFlight: readonly EndedJob<Ended>[] = [];
   #held: readonly EndedJob<Ended>[] = [];
   #loop: Promise<void> | undefined;
   #heldLoop: Promise<void> | undefined;
 
-  constructor(options: SettleLaneOptions<Ended>) {
-    this.#options = options;
+  /** `onFlushed` is called when what was written together no longer counts as pending. */
+  constructor(writer: BatchWriter<Ended>, onFlushed: () => void) {
+    this.#writer = writer;
+    this.#onFlushed = onFlushed;
   }
 
   /** Jobs that are to be written next; without those that are held, which may take long. */
@@ -73,7 +54,7 @@ export class SettleLane<Ended extends Outcome> {
   }
 
   async #run(): Promise<void> {
-    const { delayMs, onFlushed } = this.#options;
+    const { delayMs } = this.#writer;
     // Everything that ends in this turn of the event loop goes out together.
     if (delayMs > 0) await sleep(delayMs);
     else await new Promise((resolve) => setImmediate(resolve));
@@ -81,22 +62,23 @@ export class SettleLane<Ended extends Outcome> {
       this.#inFlight = this.#nextBatch();
       this.#hold(await this.#write(this.#inFlight, true));
       this.#inFlight = [];
-      onFlushed();
+      this.#onFlushed();
       if (delayMs > 0 && this.#waiting.length > 0) await sleep(delayMs);
     }
   }
 
   /** Resolves to the jobs that another transaction holds. */
-  async #write(batch: readonly EndedJob<Ended>[], releases: boolean): Promise<readonly EndedJob<Ended>[]> {
-    const { write, onWritten, onGivenUp, onFatal } = this.#options;
+  async #write(batch: readonly EndedJob<Ended>[], isFirst: boolean): Promise<readonly EndedJob<Ended>[]> {
+    const writer = this.#writer;
     try {
-      const { held, ...otherwise } = await write(batch, releases);
+      const unwritten = await writer.write(batch, isFirst);
+      const held = unwritten?.held;
       const isHeld = ({ jobId }: EndedJob<Ended>): boolean => held?.includes(jobId) ?? false;
-      for (const ended of batch) if (!isHeld(ended)) onWritten(ended, writtenAs(ended.jobId, otherwise));
+      for (const ended of batch) if (!isHeld(ended)) writer.written(ended, writtenAs(ended.jobId, unwritten));
       return held ? batch.filter(isHeld) : [];
     } catch (error) {
-      for (const ended of batch) onGivenUp(ended, error);
-      onFatal(error);
+      for (const ended of batch) writer.givenUp(ended, error);
+      writer.failed(error);
       return [];
     }
   }
@@ -110,7 +92,8 @@ export class SettleLane<Ended extends Outcome> {
   }
 
   async #writeHeld(): Promise<void> {
-    const { giveUp, onGivenUp, onFatal } = this.#options;
+    const writer = this.#writer;
+    const { giveUp } = writer;
     for (let attempt = 0; this.#held.length > 0; attempt++) {
       await sleep(backoffMs(heldBackoff, attempt), giveUp);
       const trying = this.#held.filter(({ poolId }) => poolId === this.#held[0]?.poolId).slice(0, maxBatch);
@@ -120,9 +103,9 @@ export class SettleLane<Ended extends Outcome> {
       this.#held = this.#held.filter((ended) => !isOff.has(ended));
       if (isOff.size > 0) attempt = 0;
       if (!giveUp.aborted) continue;
-      for (const ended of this.#held) onGivenUp(ended, giveUp.reason);
+      for (const ended of this.#held) writer.givenUp(ended, giveUp.reason);
       this.#held = [];
-      onFatal(giveUp.reason);
+      writer.failed(giveUp.reason);
     }
   }
 
@@ -135,8 +118,8 @@ export class SettleLane<Ended extends Outcome> {
   }
 }
 
-function writtenAs(jobId: string, { lost, cancelled, refused }: Omit<Unwritten, "held">): WrittenAs {
-  if (cancelled?.includes(jobId)) return "cancelled";
-  if (refused?.includes(jobId)) return "failed";
-  return lost?.includes(jobId) ? "lost" : "decided";
+function writtenAs(jobId: string, unwritten: UnwrittenRow | undefined): WrittenAs {
+  if (unwritten?.cancelled?.includes(jobId)) return "cancelled";
+  if (unwritten?.refused?.includes(jobId)) return "failed";
+  return unwritten?.lost?.includes(jobId) ? "lost" : "decided";
 }
