@@ -1,5 +1,5 @@
 import type { Database } from "../db/database.ts";
-import { countOtherTasks, listPayloads, type UncheckedTaskRow } from "../db/statements/inspect.ts";
+import { countOtherTasks, listPayloads, type UncheckedTaskRow } from "../db/statements/payloads.ts";
 import { toError } from "../errors.ts";
 import type { TaskList } from "../task.ts";
 import { $$definition, type AnyTaskDefinition, isTaskDefinition, type PayloadIssue } from "../task-definition.ts";

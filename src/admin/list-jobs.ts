@@ -9,7 +9,7 @@ import {
   listJobs as listJobsStatement,
   type ShownJobRow,
   showJob,
-} from "../db/statements/inspect.ts";
+} from "../db/statements/list-jobs.ts";
 import { JobSpecError } from "../errors.ts";
 import { checkInteger, checkJobId, type JobId } from "../job-checks.ts";
 import { findPause, type Pause } from "../pause.ts";

@@ -1,5 +1,5 @@
 import type { Database } from "../db/database.ts";
-import { listQueues as listQueuesStatement, type QueueRow } from "../db/statements/inspect.ts";
+import { listQueues as listQueuesStatement, type QueueRow } from "../db/statements/queues.ts";
 import type { Pause } from "../pause.ts";
 import { readPauses } from "./read-pauses.ts";
 

@@ -1,5 +1,5 @@
 import type { Database } from "../db/database.ts";
-import { stretchDown, stretchUp } from "../db/statements/inspect.ts";
+import { stretchDown, stretchUp } from "../db/statements/list-jobs.ts";
 import { findFailedJobs, findFewJobs } from "../db/statements/state-indexes.ts";
 import { checkInteger } from "../job-checks.ts";
 import { checkState, type JobFilter } from "./job-filter.ts";

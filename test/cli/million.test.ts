@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { Statement } from "../../src/db/statement.ts";
-import { listJobs, listQueues } from "../../src/db/statements/inspect.ts";
+import { listJobs } from "../../src/db/statements/list-jobs.ts";
+import { listQueues } from "../../src/db/statements/queues.ts";
 import { countSampledJobs, oldestWaitingJob } from "../../src/db/statements/stats.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { runProgram } from "../support/program.ts";
