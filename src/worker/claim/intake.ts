@@ -7,12 +7,12 @@ import type { PoolOptions } from "../pool-options.ts";
 import type { CancelWatch } from "../run/cancel-watch.ts";
 import type { Dispatcher } from "../run/dispatcher.ts";
 import type { Slot } from "../run/slot.ts";
-import type { JobStart } from "../run/timed-starts.ts";
 import type { Outage } from "../settle/outage.ts";
 import type { PlaceNotices } from "../settle/place-notices.ts";
 import type { QueueNotices } from "../settle/queue-notices.ts";
 import type { Strays } from "../settle/strays.ts";
 import type { WriteBack } from "../settle/write-back.ts";
+import { Admission } from "./admission.ts";
 import { ClaimEvents } from "./claim-events.ts";
 import type { Room } from "./claim-request.ts";
 import { Claimer } from "./claimer.ts";
@@ -22,13 +22,8 @@ import { deafPollMs, hearJobs } from "./hear-jobs.ts";
 import { KnownTasks } from "./known-tasks.ts";
 import { LimitedClaims } from "./limited-claims.ts";
 import type { LocalQueueView } from "./local-queue.ts";
-import { Overlaps } from "./overlaps.ts";
 import type { PauseGate } from "./pause-gate.ts";
-import { PayloadReader } from "./payload-reader.ts";
 import { SkippedFlags } from "./skipped-flags.ts";
-
-/** A job whose earlier run goes on here is left to others for this long. */
-const overlapRestMs = 10_000;
 
 export interface IntakeOptions extends PoolOptions {
   readonly workerPool: WorkerPool;
@@ -54,8 +49,7 @@ export class Intake {
   readonly #fleet: Fleet;
   readonly #claimer: Claimer;
   readonly #limits: LimitedClaims;
-  readonly #reader: PayloadReader;
-  readonly #overlaps: Overlaps;
+  readonly #admission: Admission;
   readonly #skippedFlags: SkippedFlags;
   readonly #events: ClaimEvents;
   readonly #listener: Listener | undefined;
@@ -63,26 +57,16 @@ export class Intake {
   readonly #firstScan = deferred();
   #claiming: Promise<void> = Promise.resolve();
   #isDeaf = false;
-  #returnsBefore = 0;
 
   constructor(options: IntakeOptions) {
     this.#options = options;
     this.#tasks = new KnownTasks(options);
-    this.#reader = new PayloadReader({
+    this.#admission = new Admission({
       ...options,
-      onRead: (jobs, bytes) => {
-        this.#enter(jobs, bytes);
-        this.#claimer.wake();
-      },
-      isWaiting: (job) => options.dispatcher.unstarted().includes(job),
-      onReturn: (jobs) => options.writeBack.returnUnstarted({ jobs, queueIds: [] }),
+      isOpen: () => this.isOpen,
+      onRoom: () => this.#claimer.wake(),
+      onShortage: () => this.#events.cameUpEmpty(),
     });
-    this.#overlaps = new Overlaps(() => [
-      // What its own transaction has completed is over as far as its queue is concerned: the transaction has released it.
-      ...options.slots.flatMap(({ run }) => (run && !run.completion ? [run.job] : [])),
-      ...options.dispatcher.unstarted(),
-      ...this.#reader.jobs(),
-    ]);
     this.#skippedFlags = new SkippedFlags(options);
     this.#events = new ClaimEvents({ ...options, freeSlots: () => options.dispatcher.freeSlots });
     this.#fleet = this.#makeFleet();
@@ -156,7 +140,7 @@ export class Intake {
 
   /** A slot is free. While no notifications arrive, that is a reason to scan. */
   noticeRoom(): void {
-    this.#reader.noticeStart();
+    this.#admission.noticeStart();
     if (this.isTold) this.#claimer.wake();
     else this.#claimer.nudge();
   }
@@ -187,13 +171,12 @@ export class Intake {
     this.#stop.abort();
     this.#fleet.close();
     this.#options.pauses.stop();
-    const jobs = this.#reader.close();
-    this.#options.writeBack.returnUnstarted({ jobs, queueIds: queuesOf(jobs) });
+    this.#admission.close();
   }
 
   /** Jobs that are ours and whose payload is still being read. */
   reading(): Job[] {
-    return this.#reader.jobs();
+    return this.#admission.reading();
   }
 
   /** Notifications arrive. */
@@ -205,7 +188,7 @@ export class Intake {
   get holdsUntold(): boolean {
     const { dispatcher, ownsTransactions } = this.#options;
     if (!ownsTransactions || this.isTold) return false;
-    return dispatcher.waiting > 0 || this.#reader.jobs().length > 0;
+    return dispatcher.waiting > 0 || this.reading().length > 0;
   }
 
   /** Resolves when no claim is under way any more. */
@@ -220,7 +203,7 @@ export class Intake {
   get #isQuiet(): boolean {
     const { dispatcher, writeBack } = this.#options;
     if (writeBack.isReturning || writeBack.isReleasing) return false;
-    return dispatcher.isQuiet && this.#reader.jobs().length === 0;
+    return dispatcher.isQuiet && this.reading().length === 0;
   }
 
   /** What is being read will need a place, too. */
@@ -228,13 +211,13 @@ export class Intake {
     const { localQueue, dispatcher, writeBack, ownsTransactions, lifeline } = this.#options;
     if (lifeline?.mayWork === false) return null;
     const room = localQueue?.isResting || writeBack.mustBeWaitedFor ? null : dispatcher.room();
-    const reading = ownsTransactions ? this.#reader.load : this.#reader.jobs().length;
+    const reading = ownsTransactions ? this.#admission.load : this.reading().length;
     if (!room || reading === 0) return room;
     return room.jobs > reading ? { ...room, jobs: room.jobs - reading, idle: room.idle - reading } : null;
   }
 
   #makeClaimer(): Claimer {
-    const { database, settings, outage, strays, localQueue, dispatcher, workerPool, lifeline } = this.#options;
+    const { database, settings, outage, strays, localQueue, workerPool, lifeline } = this.#options;
     return new Claimer({
       database,
       lifeline,
@@ -257,7 +240,7 @@ export class Intake {
       relaxed: this.#options.ownsTransactions,
       pollInterval: () => this.#pollInterval,
       onClaiming: () => {
-        this.#returnsBefore = dispatcher.returns;
+        this.#admission.claiming();
         localQueue?.polling();
         this.#events.started();
       },
@@ -265,7 +248,7 @@ export class Intake {
       onClaimed: (jobs, wanted, bytes, unread, starts) => {
         this.#firstScan.resolve();
         if (starts) this.#options.placeNotices.claimed(jobs);
-        this.#handOn(jobs, wanted, bytes, unread, starts);
+        this.#admission.admit({ jobs, wanted, bytes, unread, starts });
       },
       onAnswer: (jobs, wanted, durationMs) => this.#events.answered(jobs, wanted, durationMs),
       onError: (error) => {
@@ -332,58 +315,4 @@ export class Intake {
     const { pollInterval } = this.#options.settings;
     return this.#isDeaf ? Math.min(deafPollMs, pollInterval) : pollInterval;
   }
-
-  #handOn(
-    jobs: readonly Job[],
-    wanted: number,
-    bytes: number,
-    unread: ReadonlySet<Job>,
-    starts?: ReadonlyMap<string, JobStart>,
-  ): void {
-    const { localQueue, queueNotices, dispatcher, writeBack } = this.#options;
-    queueNotices?.claimed(jobs);
-    localQueue?.claimed(jobs, wanted, () => this.#claimer.wake());
-    if (dispatcher.returns !== this.#returnsBefore) {
-      writeBack.returnUnstarted({ jobs, queueIds: queuesOf(jobs) });
-      return;
-    }
-    const isEntering = this.#mayEnter(jobs);
-    const entering = isEntering ? this.#withoutOverlaps(jobs) : jobs;
-    if (starts && isEntering) dispatcher.expect(entering, starts);
-    this.#enter(unread.size > 0 && isEntering ? this.#reader.take(entering, unread) : entering, bytes);
-    this.#options.cancels?.claimed(jobs);
-    if (jobs.length < wanted && isEntering) this.#events.cameUpEmpty();
-  }
-
-  /** Returns jobs that would run beside an earlier run. Their queues stay locked until it has ended, so nothing claims them in vain. */
-  #withoutOverlaps(claimed: readonly Job[]): readonly Job[] {
-    const { writeBack, dispatcher, slots } = this.#options;
-    const overlap = this.#overlaps.find(claimed);
-    if (!overlap) return claimed;
-    const ids = new Set(overlap.again.jobs.map(({ id }) => id));
-    for (const { run } of slots) if (run && ids.has(run.job.id)) dispatcher.lose(run.job);
-    writeBack.returnUnstarted(overlap.again, overlapRestMs);
-    writeBack.returnUnstarted({ jobs: overlap.behind, queueIds: [] });
-    return overlap.clear;
-  }
-
-  /** False if they were claimed under an id that was taken for dead meanwhile, or after we have closed. */
-  #mayEnter(jobs: readonly Job[]): boolean {
-    return this.isOpen && (!jobs[0] || jobs[0].locked_by === this.#options.workerPool.id);
-  }
-
-  #enter(jobs: readonly Job[], bytes: number): void {
-    const { interceptors, localQueue, dispatcher, writeBack } = this.#options;
-    if (!this.#mayEnter(jobs)) {
-      writeBack.returnUnstarted({ jobs, queueIds: queuesOf(jobs) });
-      return;
-    }
-    interceptors?.onClaimed?.(jobs);
-    dispatcher.accept(jobs, bytes);
-    if (dispatcher.waiting > 0) localQueue?.holding();
-  }
-}
-
-function queuesOf(jobs: readonly Job[]): number[] {
-  return [...new Set(jobs.map(({ job_queue_id }) => job_queue_id).filter((id) => id !== null))];
 }
