@@ -176,7 +176,8 @@ export type { WorkerPluginBaseContext, WorkerPluginContext } from "./plugin-cont
 export type { JobProgress, ProgressReport, ReportedProgress } from "./progress.ts";
 export { describeSweep } from "./recovery/describe-sweep.ts";
 export type { ActiveWorker } from "./recovery/list-active-workers.ts";
-export type { DeadWorker, SweepResult, SweptJob } from "./recovery/sweep.ts";
+export type { SweptJob } from "./recovery/recover-jobs.ts";
+export type { DeadWorker, SweepResult } from "./recovery/sweep.ts";
 export { addJobAdhoc, quickAddJob } from "./runner/add-job-adhoc.ts";
 export type { CompiledSharedOptions, WorkerShared } from "./runner/compile.ts";
 export { getCronItems, type WatchedCronItems } from "./runner/cron-items.ts";

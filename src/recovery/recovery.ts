@@ -20,7 +20,7 @@ import { type HeartNews, workMs } from "./heart.ts";
 import { LoopBoard } from "./loop-board.ts";
 import { type RunningHeart, startHeart } from "./start-heart.ts";
 import { type AdoptedJob, Suspects } from "./suspects.ts";
-import type { SweepHooks } from "./sweep.ts";
+import type { SweepHooks } from "./sweep-options.ts";
 import { Sweeper } from "./sweeper.ts";
 import type { WorkerMetadata } from "./worker-metadata.ts";
 

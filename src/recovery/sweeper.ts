@@ -9,7 +9,8 @@ import { Pulse } from "../util/pulse.ts";
 import { staggeredShare } from "../util/stagger.ts";
 import { monotonicMs } from "../util/timers.ts";
 import { describeSweep } from "./describe-sweep.ts";
-import { type SweepHooks, sweep } from "./sweep.ts";
+import { sweep } from "./sweep.ts";
+import type { SweepHooks } from "./sweep-options.ts";
 import { judgingMs, maxGapMs } from "./witness.ts";
 
 export interface SweeperOptions {

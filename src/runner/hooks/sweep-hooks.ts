@@ -1,5 +1,5 @@
 import type { Lifecycle } from "../../hooks/lifecycle.ts";
-import type { SweepHooks } from "../../recovery/sweep.ts";
+import type { SweepHooks } from "../../recovery/sweep-options.ts";
 
 /** What hooks have to do with a sweep; where there are none, a sweep is one statement. */
 export function sweepHooks(lifecycle: Lifecycle): SweepHooks {
