@@ -9,6 +9,7 @@ import { sleep } from "../util/sleep.ts";
 import { monotonicMs } from "../util/timers.ts";
 import { HeartbeatConnection } from "./heartbeat-connection.ts";
 import type { LoopBoard } from "./loop-board.ts";
+import { LoopWatch } from "./loop-watch.ts";
 import { Witness } from "./witness.ts";
 import type { WorkerMetadata } from "./worker-metadata.ts";
 
@@ -42,19 +43,6 @@ export interface HeartSurroundings {
   readonly tell: (news: HeartNews) => void;
 }
 
-interface Block {
-  ms: number;
-  readonly jobs: readonly string[];
-}
-
-/** A block of the event loop that is worth a word. */
-const longBlockMs = 5_000;
-
-/** How often to look at the event loop. */
-export function lookIntervalMs({ heartbeatInterval, maxEventLoopBlock }: HeartOptions["settings"]): number {
-  return Math.max(20, Math.min(1_000, heartbeatInterval / 4, maxEventLoopBlock / 4));
-}
-
 /** How long a heartbeat may take; a connection that is dead without a word must not keep it for longer. */
 export function beatPatienceMs({ heartbeatInterval }: HeartSettings): number {
   return Math.max(1_000, Math.min(5_000, heartbeatInterval));
@@ -73,7 +61,7 @@ export class Heart {
   readonly #options: HeartOptions;
   readonly #surroundings: HeartSurroundings;
   readonly #pulse = new Pulse();
-  readonly #lookMs: number;
+  readonly #loop: LoopWatch;
   #workerId: string;
   /** The worker does not yet know that it has another id. */
   #isRenewing = false;
@@ -85,9 +73,6 @@ export class Heart {
   #isOverdue = false;
   /** That a pooler keeps the connection from its lock was reported. */
   #isPooled = false;
-  #lookedAt = monotonicMs();
-  #awakeSince = this.#lookedAt;
-  #block: Block | undefined;
   /** The longest delay of the event loop that no heartbeat has reported yet. A block that is not over is reported on its own. */
   #unreportedDelayMs = 0;
   #troubledAt: number | undefined;
@@ -98,7 +83,12 @@ export class Heart {
   constructor(options: HeartOptions, surroundings: HeartSurroundings) {
     this.#options = options;
     this.#surroundings = surroundings;
-    this.#lookMs = lookIntervalMs(options.settings);
+    this.#loop = new LoopWatch({
+      settings: options.settings,
+      board: surroundings.board,
+      nameJobs: () => this.#nameJobs(),
+      onUnblocked: (block) => surroundings.tell({ kind: "blocked", ...block }),
+    });
     this.#workerId = options.workerId;
     this.#metadata = options.metadata;
     this.#witness = new Witness(options.settings);
@@ -152,10 +142,11 @@ export class Heart {
     const told = `${this.#workerId} ${connection.key}`;
     this.#unreportedDelayMs = Math.max(this.#unreportedDelayMs, this.#surroundings.board.takeDelayMs());
     const loopDelayMs = Math.round(this.#unreportedDelayMs);
+    const { block } = this.#loop;
     const [row] = await connection.run(beat, {
       id: this.#workerId,
       key: told === this.#told ? null : connection.key,
-      metadata: { ...this.#metadata, loopDelayMs, ...(this.#block && { blocked: this.#block }) },
+      metadata: { ...this.#metadata, loopDelayMs, ...(block && { blocked: block }) },
     });
     if (!row?.is_known) await this.#renew(connection);
     else {
@@ -238,52 +229,23 @@ export class Heart {
     const dueAt = monotonicMs() + this.#options.settings.heartbeatInterval;
     while (!signal.aborted) {
       const restMs = dueAt - monotonicMs();
-      if (restMs <= 0 || this.#isDoubted || this.#connection?.isLost || this.#isBlockedTooLong()) return;
-      await this.#pulse.wait(Math.min(restMs, this.#lookMs), signal);
-      if (await this.#watchLoop()) return;
+      if (restMs <= 0 || this.#isDoubted || this.#connection?.isLost || this.#loop.isBlockedTooLong()) return;
+      await this.#pulse.wait(Math.min(restMs, this.#loop.lookMs), signal);
+      if (await this.#loop.look()) return;
     }
   }
 
   /** Falls silent while the event loop is blocked for longer than it may be: the worker is as good as dead. */
   async #standStill(signal: AbortSignal): Promise<void> {
-    if (!this.#isBlockedTooLong()) return;
+    if (!this.#loop.isBlockedTooLong()) return;
     this.#close();
-    while (!signal.aborted && this.#isBlockedTooLong()) await this.#pulse.wait(this.#lookMs, signal);
-  }
-
-  /** True when a block has just been noticed, so that others can be told at once. */
-  async #watchLoop(): Promise<boolean> {
-    const blockedMs = this.#blockedMs();
-    const { heartbeatInterval } = this.#options.settings;
-    if (blockedMs >= Math.min(longBlockMs, heartbeatInterval)) {
-      const isNews = this.#block === undefined;
-      this.#block ??= { ms: 0, jobs: await this.#nameJobs() };
-      this.#block.ms = Math.round(blockedMs);
-      return isNews;
-    }
-    if (this.#block && blockedMs < this.#lookMs * 2) {
-      this.#surroundings.tell({ kind: "blocked", ...this.#block });
-      this.#block = undefined;
-    }
-    return false;
+    while (!signal.aborted && this.#loop.isBlockedTooLong()) await this.#pulse.wait(this.#loop.lookMs, signal);
   }
 
   async #nameJobs(): Promise<string[]> {
     const jobIds = this.#surroundings.board.jobIds();
     const rows = (await this.#connection?.run(nameJobs, { jobIds })) ?? [];
     return jobIds.map((id) => `${id} (${rows.find((row) => row.id === id)?.task ?? "unknown"})`);
-  }
-
-  #isBlockedTooLong(): boolean {
-    return this.#blockedMs() > this.#options.settings.maxEventLoopBlock;
-  }
-
-  /** If the whole process stood still, as under SIGSTOP, that was not the loop's doing. */
-  #blockedMs(): number {
-    const now = monotonicMs();
-    if (now - this.#lookedAt > this.#lookMs + 1_000) this.#awakeSince = now;
-    this.#lookedAt = now;
-    return Math.min(this.#surroundings.board.sinceTurnMs(), now - this.#awakeSince);
   }
 
   #close(): void {

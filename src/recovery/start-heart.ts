@@ -5,9 +5,10 @@ import type { Logger } from "../logger.ts";
 import { deferred } from "../util/deferred.ts";
 import { sleep } from "../util/sleep.ts";
 import { clearInterval, setInterval } from "../util/timers.ts";
-import { beatPatienceMs, Heart, type HeartNews, type HeartOptions, lookIntervalMs } from "./heart.ts";
+import { beatPatienceMs, Heart, type HeartNews, type HeartOptions } from "./heart.ts";
 import type { HeartOrder, HeartThreadData, ThreadNews } from "./heart-thread.ts";
 import type { LoopBoard } from "./loop-board.ts";
+import { lookIntervalMs } from "./loop-watch.ts";
 import { spawnHeartThread } from "./spawn-heart-thread.ts";
 import type { WorkerMetadata } from "./worker-metadata.ts";
 
