@@ -163,6 +163,11 @@ test("migrations are numbered without a gap, and each function is made in one of
   expect([...filesByFunction].filter(([, all]) => all.length > 1)).toEqual([]);
 });
 
+test("no file is longer than 320 lines: what grows beyond holds more than one idea", () => {
+  const lengths = files.map((file) => [file, readFileSync(join(source, file), "utf8").split("\n").length - 1] as const);
+  expect(lengths.filter(([, lines]) => lines > 320)).toEqual([]);
+});
+
 test("file names are kebab-case", () => {
   expect(files.filter((file) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.tsx?$/.test(basename(file)))).toEqual([]);
 });
