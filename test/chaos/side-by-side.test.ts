@@ -1,6 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { originalDatabase } from "../compat/both-ways.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
+import { logQueues, tellQueues } from "../support/queue-log.ts";
 import { allRuns, countRuns, findOverlaps } from "../support/runs.ts";
 import { until } from "../support/wait.ts";
 import { startOriginal, startWorker, type WorkerProcess } from "../support/worker-process.ts";
@@ -79,7 +80,8 @@ async function expectAllRight(
   expect(once.filter((id) => counts.get(id) !== 1).map((id) => [id, runsOf(id)])).toEqual([]);
   expect(replaced.filter((id) => (counts.get(id) ?? 0) > 1).map((id) => [id, runsOf(id)])).toEqual([]);
   expect(twice.filter((id) => counts.get(id) !== 2).map((id) => [id, runsOf(id)])).toEqual([]);
-  expect(findOverlaps(runs)).toEqual([]);
+  const overlaps = findOverlaps(runs);
+  expect(overlaps, overlaps.length > 0 ? await tellQueues(db, overlaps) : "").toEqual([]);
   expect(await db.query("select from graphile_worker._private_job_queues where locked_at is not null")).toEqual([]);
 }
 
@@ -90,6 +92,7 @@ function expectAllWorked(workers: readonly WorkerProcess[]): void {
 
 test("every job runs once and queues stay serial, in a schema of the original", async () => {
   const db = await originalDatabase();
+  await logQueues(db);
   const options = { connectionString: db.url, concurrency: 4, pollInterval: 500 };
   const workers = await Promise.all([startOriginal(options), startOriginal(options)]);
   const before = await addJobs(db, 3);
@@ -108,6 +111,7 @@ test("every job runs once and queues stay serial, in a schema of the original", 
 
 test("every job runs once and queues stay serial, in a schema of ours", async () => {
   const db = await freshDatabase();
+  await logQueues(db);
   const options = { connectionString: db.url, concurrency: 4, pollInterval: 500 };
   const workers = await Promise.all([startWorker(options), startWorker(options)]);
   const before = await addJobs(db, 3);
@@ -124,6 +128,7 @@ test("every job runs once and queues stay serial, in a schema of ours", async ()
 
 test("a killed process keeps its queue closed to everybody, and disturbs nobody else", async () => {
   const db = await freshDatabase();
+  await logQueues(db);
   const options = { connectionString: db.url, concurrency: 4, pollInterval: 300 };
   const victim = await startWorker(options);
   const [held] = await db.query<{ id: string }>(`select (graphile_worker.add_job('hold', queue_name => 'closed')).id`);

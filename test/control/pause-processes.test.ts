@@ -12,8 +12,8 @@ import { type Run, startOriginal, startWorker, type WorkerProcess } from "../sup
 // Processes start slowly on a machine that is busy with other tests.
 vi.setConfig({ testTimeout: 120_000 });
 
-/** Milliseconds since 1970 with their fractions, the same in all processes of a machine. */
-const clock = (): number => performance.timeOrigin + performance.now();
+/** Milliseconds by the monotonic clock, which is one for all processes of a machine. */
+const clock = (): number => Number(process.hrtime.bigint()) / 1e6;
 
 /** From the return of `pause` to the call of `resume`, or to its own end. */
 interface PauseSpan {
@@ -100,7 +100,8 @@ test("tasks, queues and everything are paused and resumed at random while jobs f
     } else if (random() < 0.4) {
       const ends = random() < 0.3 ? new Date(Date.now() + 1_500) : undefined;
       await utils.pause(target, { until: ends });
-      const span = { target, from: clock(), to: ends ? ends.getTime() : Number.POSITIVE_INFINITY };
+      const from = clock();
+      const span = { target, from, to: ends ? from + ends.getTime() - Date.now() : Number.POSITIVE_INFINITY };
       spans.push(span);
       if (!ends) open.set(target, span);
     }

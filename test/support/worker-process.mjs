@@ -10,8 +10,8 @@ const { run, Logger } = module.run ? module : module.default;
 
 const tell = (fact) => void process.stdout.write(`${JSON.stringify(fact)}\n`);
 
-/** Milliseconds since 1970 with their fractions, the same in all processes of a machine. */
-const clock = () => performance.timeOrigin + performance.now();
+/** Milliseconds by the monotonic clock, which is one for all processes of a machine. */
+const clock = () => Number(process.hrtime.bigint()) / 1e6;
 
 let startedCount = 0;
 
@@ -27,7 +27,7 @@ const telling = (task) => async (payload, helpers) => {
   try {
     await task(payload ?? {}, helpers);
   } finally {
-    tell({ run: { id, task: name, queueId, startedAt, endedAt: clock() } });
+    tell({ run: { id, task: name, queueId, pool, startedAt, endedAt: clock() } });
   }
 };
 

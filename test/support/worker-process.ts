@@ -36,6 +36,8 @@ export interface Run {
   readonly id: string;
   readonly task: string;
   readonly queueId: number | null;
+  /** The pool that it was claimed by. */
+  readonly pool: string;
   readonly startedAt: number;
   readonly endedAt: number;
 }
