@@ -22,7 +22,7 @@ import type { JobStart } from "./timed-starts.ts";
 /** Finished jobs that the database does not know of yet: beyond this no more are started. */
 const maxUnsettled = 4_000;
 
-export interface DispatcherOptions extends JobRunsOptions, Omit<EndsOptions, "queueToRelease"> {
+export interface DispatcherOptions extends JobRunsOptions, Omit<EndsOptions, "held"> {
   readonly slots: readonly Slot[];
   /** How many outcomes are still to be written. */
   readonly unsettled: () => number;
@@ -83,7 +83,7 @@ export class Dispatcher {
       running: this.#running,
       notStarted: () => [...this.#held.jobs(), ...options.reading()],
     });
-    this.#ends = new Ends({ ...options, queueToRelease: (job) => this.#held.ended(job) });
+    this.#ends = new Ends({ ...options, held: this.#held });
     this.#deadlines = new Deadlines({
       runs: () => this.#running.runs(),
       onTimeout: ({ worker, job }, { timeoutMs }) => emit("job:timeout", { worker, job, timeoutMs }),

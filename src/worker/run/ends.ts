@@ -4,6 +4,7 @@ import { monotonicMs } from "../../util/timers.ts";
 import { EndedJob } from "../settle/ended-job.ts";
 import type { Completions } from "./completions.ts";
 import { decide } from "./decide.ts";
+import type { HeldJobs } from "./held-jobs.ts";
 import type { JobRun } from "./job-run.ts";
 import { failed, type RunOutcome } from "./outcome.ts";
 import type { Overruns } from "./overruns.ts";
@@ -20,8 +21,7 @@ export interface EndsOptions {
   readonly onThrownAfterCommit: (job: Job, error: Error) => void;
   /** A task's own back-off failed; the usual one counts. */
   readonly onBadBackoff: (error: unknown) => void;
-  /** Gives the queue of an ended job if nothing more of it is held, so that it can be released. */
-  readonly queueToRelease: (job: Job) => number | null;
+  readonly held: Pick<HeldJobs, "ended">;
 }
 
 /** What a run came to, and whether the database already has it. */
@@ -40,10 +40,10 @@ export class Ends {
 
   /** A task has returned, or the run was cancelled before it began. True if the slot is needed again. */
   ended(run: JobRun, outcome: RunOutcome, durationMs: number, known: EndedJob["known"]): boolean {
-    const { overruns, settle, onBadBackoff, queueToRelease } = this.#options;
-    if (run.isOverrunning) return !overruns.returned(run, queueToRelease(run.job));
+    const { overruns, settle, onBadBackoff, held } = this.#options;
+    if (run.isOverrunning) return !overruns.returned(run, held.ended(run.job));
     if (!run.isAbandoned || known === "written") {
-      const queueId = run.isAbandoned ? null : queueToRelease(run.job);
+      const queueId = run.isAbandoned ? null : held.ended(run.job);
       const decided = decide(run, outcome, onBadBackoff);
       settle(new EndedJob(decided, run.worker, durationMs, queueId, undefined, known ?? lost(run)));
     }

@@ -74,9 +74,8 @@ export function makeLaneSpecs(
 
 function writeCompleted(kept: KeptWrites): Write<OutcomeIn<"completing">> {
   return async (ended, release, _isInDoubt, run) => {
-    const jobIds = (): string[] => ended.map(({ outcome }) => outcome.job.id);
     const [row] = await (kept.complete(ended, release, run) ??
-      run(completeJobs, { poolId: ended[0]!.poolId, jobIds: jobIds(), ...release }));
+      run(completeJobs, { poolId: ended[0]!.poolId, jobIds: ended.map(({ jobId }) => jobId), ...release }));
     return row;
   };
 }
@@ -99,12 +98,16 @@ function writeFailed(kept: KeptWrites): Write<OutcomeIn<"failing">> {
 
 function writeRuled(database: Database, kept: KeptWrites): Write<OutcomeIn<"ruling">> {
   return async (ended, release, isInDoubt, run) => {
-    const jobs = (): RuledJob[] => ended.map(({ outcome }) => toRuled(outcome));
     const held = ended.flatMap(({ outcome }) => toHeld(outcome));
     // First, while the jobs are locked: others must not start in between.
     if (held.length > 0) await database.run(holdLimits, { poolId: ended[0]!.poolId, held });
     const [row] = await (kept.rule(ended, toRuled, release, isInDoubt, run) ??
-      run(ruleJobs, { poolId: ended[0]!.poolId, jobs: jobs(), ...release, isInDoubt }));
+      run(ruleJobs, {
+        poolId: ended[0]!.poolId,
+        jobs: ended.map(({ outcome }) => toRuled(outcome)),
+        ...release,
+        isInDoubt,
+      }));
     return row;
   };
 }
