@@ -140,6 +140,8 @@ test.each([
     const roll = dice(seed);
     const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(roll() * items.length)]!;
     const db = await freshDatabase();
+    // In the same moment: the end of a new connection may arrive together with the news that it is open.
+    db.pool.on("connect", (client) => client.on("error", ignore));
     const utilsUrl = new URL(db.url);
     utilsUrl.searchParams.set("application_name", "spared");
     const utils = await makeWorkerUtils({ connectionString: utilsUrl.href, logger: rememberingLogger().logger });
