@@ -40,7 +40,7 @@ export async function readStatements(server, place) {
   const { rows } = await server.admin.query(
     `select query, calls::float8 as calls
      from pg_stat_statements join pg_database on pg_database.oid = dbid
-     where datname = $1 and toplevel and query not like '/* bench */%'
+     where datname = $1 and toplevel and query not like '%/* bench */%'
        -- Checks of deferred foreign keys are the server's own.
        and query not like 'SELECT % FROM ONLY % FOR KEY SHARE OF x'`,
     [place.database],
