@@ -1,7 +1,7 @@
 /**
- * A share of a span, from a half to the whole. Of many processes that wait for a random share, and start anew when one is done, few are early:
+ * A share of a span, from three quarters to the whole. Of many processes that wait for a random share, and start anew when one is done, few are early:
  * so the first is done, and heard of, before the second begins.
  */
 export function staggeredShare(random: () => number = Math.random): number {
-  return 0.5 + random() ** (1 / 6) / 2;
+  return 0.75 + random() ** (1 / 6) / 4;
 }

@@ -85,7 +85,7 @@ export class Claimer {
 
   /** Another process has scanned for jobs like ours, and will again when the next one falls due. */
   rely(dueInMs: number | null): void {
-    this.#schedule.rely(monotonicMs(), dueInMs, this.#options.fleet.presenceAt);
+    this.#schedule.rely(monotonicMs(), dueInMs, this.#options.fleet.turn);
     this.#pulse.nudge();
   }
 

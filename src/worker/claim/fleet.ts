@@ -5,6 +5,7 @@ import { clearTimeout, monotonicMs, setTimeout } from "../../util/timers.ts";
  * they send anyway:
  *
  * - A process that has scanned for jobs tells the others so. That counts as their own poll, so an idle fleet polls about as often as one process.
+ *   They take turns: whoever has told nothing for the longest time polls next, so that few have to tell of themselves beside that.
  * - Of an added job the notification wakes everyone, but only those claim at once that it takes: they come first in an order that all compute
  *   alike from the notification. Three more follow after 5, 10 and 15 ms and the others after 30 to 100 ms, unless one has told meanwhile that it
  *   scanned after that notification and left nothing. Notifications reach all listeners in the order of their commits, so "after" means the same to all.
@@ -95,6 +96,7 @@ export class Fleet {
   #kind: string | null = null;
   #tidyAt = 0;
   #presenceAt = 0;
+  #toldAt = 0;
   #saidRoom = false;
 
   constructor(options: FleetOptions) {
@@ -103,9 +105,11 @@ export class Fleet {
     this.#now = options.now ?? monotonicMs;
   }
 
-  /** When others should hear of us again. */
-  get presenceAt(): number {
-    return this.#presenceAt;
+  /** When others should hear of us again; and our place in the line of those who poll next, from 0 to 1: first comes who has told nothing for the longest time. */
+  get turn(): { readonly presenceAt: number; readonly place: number } {
+    let before = 0;
+    for (const { heardAt } of this.#peers.values()) if (heardAt < this.#toldAt) before++;
+    return { presenceAt: this.#presenceAt, place: before / Math.max(1, this.#peers.size) };
   }
 
   /** What our scans are about; peers of another kind are not ours. */
@@ -190,7 +194,8 @@ export class Fleet {
     if (!always && hasRoom) return;
     this.#saidRoom = hasRoom;
     this.#isAsked = false;
-    this.#presenceAt = this.#now() + presenceMs * this.#scale * (0.75 + this.#random() / 2);
+    this.#toldAt = this.#now();
+    this.#presenceAt = this.#toldAt + presenceMs * this.#scale * (0.75 + this.#random() / 2);
   }
 
   /** Nothing is heard any more. */

@@ -1,5 +1,4 @@
 import { backoffMs } from "../../util/backoff.ts";
-import { staggeredShare } from "../../util/stagger.ts";
 
 export interface ScheduleOptions {
   readonly pollInterval: () => number;
@@ -29,6 +28,8 @@ const errorBackoff = { minMs: 200, maxMs: 5_000, factor: 1.5 };
 const contendedBackoff = { minMs: 10, maxMs: 500, factor: 1.5 };
 /** How much later than a process that knows of a due job others claim, if they do not hear of it. */
 const relyMs = { min: 50, max: 250 };
+/** After another's scan the first in line polls after this share of the poll interval, the last one after all of it: so the first is heard of before the second begins. */
+const firstPoll = 0.9;
 /** How long to wait for a heartbeat after the database did not know us as alive. */
 const doubtMs = 200;
 
@@ -85,9 +86,12 @@ export class Schedule {
     return true;
   }
 
-  /** Another process has scanned for jobs like ours, and will again when the next one falls due. It counts as our poll, until others have to hear of us. */
-  rely(now: number, dueInMs: number | null, presenceAt: number): void {
-    const pollAt = now + this.#pollInterval() * staggeredShare(this.#random);
+  /**
+   * Another process has scanned for jobs like ours, and will again when the next one falls due. It counts as our poll, until others have to
+   * hear of us. `place` is ours in the line of those who poll next, from 0 to 1.
+   */
+  rely(now: number, dueInMs: number | null, { presenceAt, place }: { presenceAt: number; place: number }): void {
+    const pollAt = now + this.#pollInterval() * (firstPoll + (1 - firstPoll) * place);
     this.#pollAt = Math.max(this.#pollAt, Math.min(pollAt, presenceAt));
     const laterMs = relyMs.min + this.#random() * (relyMs.max - relyMs.min);
     this.#relyAt = dueInMs === null ? Infinity : now + dueInMs + laterMs;

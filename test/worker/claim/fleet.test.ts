@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { Fleet, type FleetNews, type FleetOptions, readFleetNews } from "../../../src/worker/claim/fleet.ts";
+import { Schedule } from "../../../src/worker/claim/schedule.ts";
 import { dice } from "../../support/dice.ts";
 
 interface Member {
@@ -95,8 +96,8 @@ test("of a larger fleet each tells of itself less often, and is remembered for l
     // Twice: the first did not know how many there are.
     for (const member of [...members, ...members]) claim(member, true);
     for (const { fleet } of members) {
-      expect(fleet.presenceAt - now()).toBeGreaterThanOrEqual(22_500 * scale);
-      expect(fleet.presenceAt - now()).toBeLessThanOrEqual(37_500 * scale);
+      expect(fleet.turn.presenceAt - now()).toBeGreaterThanOrEqual(22_500 * scale);
+      expect(fleet.turn.presenceAt - now()).toBeLessThanOrEqual(37_500 * scale);
     }
     const chosen = (): number => {
       const insert = roll();
@@ -109,6 +110,28 @@ test("of a larger fleet each tells of itself less often, and is remembered for l
     expect(chosen()).toBe(size);
     for (const { fleet } of members) fleet.close();
   }
+});
+
+test("the polls of an idle fleet go round: who has told nothing for longest is next, and nobody has to tell of itself beside that", () => {
+  const { members, claim, pass, now } = makeFleet(10, 21);
+  const idle = members.map((member) => ({ member, schedule: new Schedule({ pollInterval: () => 2_000 }), toldAt: 0 }));
+  const scans: number[] = [];
+  let longestSilence = 0;
+  while (now() < 300_000) {
+    const next = idle.reduce((first, each) => (each.schedule.nextScanAt < first.schedule.nextScanAt ? each : first));
+    pass(Math.max(1, next.schedule.nextScanAt - now()));
+    next.schedule.turn(now());
+    next.schedule.begin();
+    expect(claim(next.member, true)).toBe(true);
+    next.schedule.scanned(now(), { dueInMs: null, isFull: false, leftOutAt: Infinity });
+    for (const { member, schedule } of idle) if (member !== next.member) schedule.rely(now(), null, member.fleet.turn);
+    if (scans.length > 2 * members.length) longestSilence = Math.max(longestSilence, now() - next.toldAt);
+    next.toldAt = now();
+    scans.push(now());
+  }
+  const settled = scans.filter((at) => at > 60_000);
+  expect((settled.at(-1)! - settled[0]!) / (settled.length - 1)).toBeCloseTo(1_800);
+  expect(longestSilence).toBeLessThan(22_500);
 });
 
 test("more jobs wake more processes, and many wake all", () => {

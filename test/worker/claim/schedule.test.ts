@@ -104,19 +104,28 @@ test("without a heartbeat the next scan waits for one, and counts as contended",
 
 test("another process's scan stands for our poll, and ours of its next job comes a little later", () => {
   const schedule = idle(() => 0);
-  schedule.rely(2_900, 500, Infinity);
+  schedule.rely(2_900, 500, { presenceAt: Infinity, place: 0 });
   expect(schedule.nextScanAt).toBe(2_900 + 500 + 50);
-  schedule.rely(2_900, null, Infinity);
-  expect(schedule.nextScanAt).toBe(2_900 + pollMs / 2);
+  schedule.rely(2_900, null, { presenceAt: Infinity, place: 0 });
+  expect(schedule.nextScanAt).toBe(2_900 + 0.9 * pollMs);
   schedule.scanned(3_000, nothing);
   expect(schedule.nextScanAt).toBe(3_000 + pollMs);
 });
 
+test("after another process's scan those who poll next do so one after the other", () => {
+  const nextScans = [0, 0.5, 1].map((place) => {
+    const schedule = idle();
+    schedule.rely(2_900, null, { presenceAt: Infinity, place });
+    return schedule.nextScanAt;
+  });
+  expect(nextScans).toEqual([0.9, 0.95, 1].map((share) => 2_900 + share * pollMs));
+});
+
 test("others have to hear of us now and then, so their scans cannot put off our poll indefinitely", () => {
   const schedule = idle(() => 1);
-  schedule.rely(2_900, null, 3_500);
+  schedule.rely(2_900, null, { presenceAt: 3_500, place: 1 });
   expect(schedule.nextScanAt).toBe(3_500);
-  schedule.rely(3_400, null, 3_500);
+  schedule.rely(3_400, null, { presenceAt: 3_500, place: 1 });
   expect(schedule.nextScanAt).toBe(3_500);
 });
 
@@ -146,7 +155,7 @@ test("whatever happens, the next scan is at most a poll interval away, and an ex
           schedule.expect(now + ms);
           expected = Math.min(expected, now + ms);
         } else if (kind === "rely") {
-          schedule.rely(now, ms, Infinity);
+          schedule.rely(now, ms, { presenceAt: Infinity, place: (now % 10) / 10 });
         } else if (kind === "pass") {
           now = Math.min(now + ms, Math.max(now, schedule.nextScanAt));
           schedule.turn(now);
