@@ -4,6 +4,11 @@ const maxAhead = 2_000;
 const maxBytesAhead = 2 * 1024 * 1024;
 /** What is held ahead should be started within this time, or it would be better off with another process. */
 export const horizonMs = 25;
+/**
+ * And it should have started within half of the time for which it may be held, going by how many held jobs were started lately: a process that shares
+ * its processor with many others seldom gets to run.
+ */
+const startWithinMs = 100;
 /** The first runs say little: their code is not compiled yet. So the shortest of them counts. */
 const coldJobs = 5;
 /** After jobs had to be returned because nothing moved, claim only for free slots for a while. */
@@ -21,20 +26,29 @@ export class Pace {
   #seen = 0;
   #stalledUntil = 0;
   #slowQueueUntil = 0;
+  #starts = 0;
+  #startsMs = 0;
 
-  observeJob(durationMs: number): void {
+  /** `hasWaited`: the job waited for something. If not, a long time means that this process did not have the processor. */
+  observeJob(durationMs: number, hasWaited = true): void {
     this.#seen++;
     if (this.#jobMs === undefined || this.#seen <= coldJobs) {
       this.#jobMs = Math.min(durationMs, this.#jobMs ?? durationMs);
       return;
     }
     // Rises at once and falls slowly: holding too few costs a little speed, too many makes others wait.
-    const weight = durationMs > this.#jobMs ? 0.5 : 0.05;
+    const weight = hasWaited && durationMs > this.#jobMs ? 0.5 : 0.05;
     this.#jobMs += (durationMs - this.#jobMs) * weight;
   }
 
   observeClaim(jobs: number, bytes: number): void {
     if (jobs > 0) this.#jobBytes = bytes / jobs;
+  }
+
+  /** So many held jobs were started in this time, in which there was always one to start. What was observed before counts half as much. */
+  observeStarts(count: number, ms: number): void {
+    this.#starts = this.#starts / 2 + count;
+    this.#startsMs = this.#startsMs / 2 + ms;
   }
 
   observeStall(now: number): void {
@@ -54,8 +68,9 @@ export class Pace {
   ahead(slots: number, now: number): number {
     if (this.#jobMs === undefined || now < this.#stalledUntil) return 0;
     const soon = (slots * horizonMs) / Math.max(this.#jobMs, 0.001) - slots;
+    const atThisPace = this.#startsMs > 0 ? (this.#starts / this.#startsMs) * startWithinMs : Infinity;
     const affordable = maxBytesAhead / Math.max(this.#jobBytes, 1);
     // Trust grows with what was seen: never more ahead than a few times the jobs done so far.
-    return Math.max(0, Math.floor(Math.min(soon, affordable, maxAhead, this.#seen * 4)));
+    return Math.max(0, Math.floor(Math.min(soon, atThisPace, affordable, maxAhead, this.#seen * 4)));
   }
 }

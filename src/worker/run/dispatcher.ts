@@ -272,8 +272,10 @@ export class Dispatcher {
       queueMicrotask(() => this.#ended(slot, run, 0, failed(job, run.cancelled)));
       return;
     }
+    const turn = this.#turn.nth;
     void this.#runs.begin(run).then((outcome) => {
       const durationMs = monotonicMs() - startedAt;
+      this.#pace.observeJob(durationMs, this.#turn.nth !== turn);
       run.isOver = true;
       if (run.completion) void this.#endCompleted(slot, run, durationMs, outcome);
       else this.#ended(slot, run, durationMs, outcome);
@@ -287,7 +289,6 @@ export class Dispatcher {
 
   #ended(slot: Slot, run: JobRun, durationMs: number, outcome: RunOutcome, known?: RunEnd["known"]): void {
     this.#occupied--;
-    this.#pace.observeJob(durationMs);
     const isSlotNeeded = this.#ends.ended(run, outcome, durationMs, known);
     if (!slot.isReleased && isSlotNeeded) this.#free.push(slot);
     slot.vacate();

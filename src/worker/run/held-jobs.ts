@@ -6,6 +6,9 @@ import type { Lateness } from "../claim/lateness.ts";
 import type { Pace } from "../claim/pace.ts";
 import { type JobStart, TimedStarts } from "./timed-starts.ts";
 
+/** How often the pace is told how many were started, if there is always another one to start. */
+const paceSampleMs = 100;
+
 export interface HeldJobsOptions {
   readonly pace: Pace;
   readonly hasFreeSlot: () => boolean;
@@ -31,6 +34,9 @@ export class HeldJobs {
   readonly #startById = new Map<string, JobStart>();
   readonly #watch: HoldWatch;
   #returns = 0;
+  /** Since when there has been one to start, or since the pace was last told; and how many were started since. */
+  #readyAt: number | undefined;
+  #starts = 0;
 
   constructor(options: HeldJobsOptions) {
     const { pace, hasFreeSlot, ttlMs } = options;
@@ -97,6 +103,7 @@ export class HeldJobs {
   add(jobs: readonly Job[]): void {
     const claimedAt = monotonicMs();
     for (const job of jobs) this.#add(job, claimedAt);
+    this.#noticeReady();
   }
 
   /** Watches that nothing is held for long. */
@@ -135,29 +142,47 @@ export class HeldJobs {
   /** A job was started. */
   started(at: number): void {
     this.#watch.started(at);
+    this.#starts++;
+    if (this.#buffer.ready === 0 || at - this.#readyAt! >= paceSampleMs) this.#tellPace(at);
   }
 
   /** A started job has ended. Gives its queue if nothing more of it is held, so that it can be released. */
   ended(job: Job): number | null {
-    return this.#buffer.ended(job);
+    const queueId = this.#buffer.ended(job);
+    this.#noticeReady();
+    return queueId;
   }
 
   /** Returns the jobs for which it is true. */
   returnWhere(isMeant: (job: Job) => boolean): void {
-    this.#options.onReturn(join(this.#timed.takeWhere(isMeant), this.#buffer.takeWhere(isMeant)));
+    const returned = join(this.#timed.takeWhere(isMeant), this.#buffer.takeWhere(isMeant));
+    this.#tellPace(monotonicMs());
+    this.#options.onReturn(returned);
   }
 
   takeAll(): Unstarted {
-    return join(
+    const all = join(
       this.#timed.takeWhere(() => true),
       this.#buffer.drain(),
     );
+    this.#tellPace(monotonicMs());
+    return all;
   }
 
   /** Ends the timers. */
   close(): void {
     this.#watch.close();
     this.#timed.close();
+  }
+
+  #noticeReady(): void {
+    if (this.#buffer.ready > 0) this.#readyAt ??= monotonicMs();
+  }
+
+  #tellPace(now: number): void {
+    if (this.#readyAt !== undefined) this.#options.pace.observeStarts(this.#starts, now - this.#readyAt);
+    this.#readyAt = this.#buffer.ready > 0 ? now : undefined;
+    this.#starts = 0;
   }
 
   #add(job: Job, claimedAt: number): void {

@@ -7,10 +7,16 @@ const maxTurnMs = 2;
 export class LoopTurn {
   readonly #onNext: () => void;
   #beganAt: number | undefined;
+  #nth = 0;
 
   /** `onNext` is called in the turn that follows one in which work was asked for. */
   constructor(onNext: () => void) {
     this.#onNext = onNext;
+  }
+
+  /** Another number for each turn in which jobs were started. */
+  get nth(): number {
+    return this.#nth;
   }
 
   /** False if this turn is used up; what is left is for the next one. */
@@ -20,6 +26,7 @@ export class LoopTurn {
       this.#beganAt = now;
       setImmediate(() => {
         this.#beganAt = undefined;
+        this.#nth++;
         this.#onNext();
       });
     }

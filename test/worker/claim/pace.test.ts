@@ -59,3 +59,34 @@ test("after a stall nothing is held ahead for a second, after a slow queue only 
   pace.observeStall(2_000);
   expect([pace.ahead(4, 2_999), pace.inARow(2_999), pace.ahead(4, 3_000)]).toEqual([0, 1, 96]);
 });
+
+test("a job that waited for nothing but the processor does not make all look slow", () => {
+  const pace = seasoned(0.1);
+  pace.observeJob(60, false);
+  for (let n = 0; n < 50; n++) pace.observeJob(0.1, false);
+  expect(pace.ahead(10, 0)).toBeGreaterThan(500);
+  pace.observeJob(101);
+  expect(pace.ahead(10, 0)).toBe(0);
+  // But many that compute for long do.
+  const busy = seasoned(0.1);
+  for (let n = 0; n < 20; n++) busy.observeJob(60, false);
+  expect(busy.ahead(10, 0)).toBe(0);
+});
+
+test("no more are held ahead than were lately started in 100 ms, however quick they are", () => {
+  const pace = seasoned(0.01);
+  expect(pace.ahead(10, 0)).toBe(2_000);
+  pace.observeStarts(300, 60);
+  expect(pace.ahead(10, 0)).toBe(500);
+  // Nothing was started until the others had to be returned.
+  pace.observeStarts(0, 170);
+  expect(pace.ahead(10, 0)).toBe(75);
+  for (let n = 0; n < 10; n++) pace.observeStarts(75, 2);
+  expect(pace.ahead(10, 0)).toBe(2_000);
+});
+
+test("starts that take no time say nothing", () => {
+  const pace = seasoned(0.01);
+  pace.observeStarts(1, 0);
+  expect(pace.ahead(10, 0)).toBe(2_000);
+});

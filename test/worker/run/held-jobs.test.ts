@@ -147,3 +147,42 @@ test("a local queue of a fixed size is filled when it is empty", () => {
   held.add([job()]);
   expect(roomOf(held, 2, { localQueueSize: 10 })).toBeNull();
 });
+
+test("the pace is told how many were started while there was one to start, and hears of those that went back", () => {
+  const told: number[] = [];
+  const pace = Object.assign(new Pace(), {
+    observeStarts: (count: number, ms: number) => told.push(count, Math.round(ms)),
+  });
+  const nothing = (): void => undefined;
+  const held = new HeldJobs({
+    pace,
+    hasFreeSlot: () => true,
+    ttlMs: undefined,
+    onTime: nothing,
+    onReturn: nothing,
+    onExpired: nothing,
+  });
+  const start = (at: number): void => {
+    held.takeReady();
+    held.started(at);
+  };
+  held.add([job(), job(), job()]);
+  const now = monotonicMs();
+  for (const ms of [10, 20, 70]) start(now + ms);
+  expect(told).toEqual([3, 70]);
+  held.add([job(), job(), job(), job()]);
+  start(monotonicMs() + 50);
+  // They are told of at least this often.
+  start(monotonicMs() + 150);
+  expect(told.slice(2)).toEqual([2, 150]);
+  held.takeAll();
+  expect(told.at(-2)).toBe(0);
+  // The time for which a job waited for another one of its queue does not count.
+  const [first, second] = [job(7), job(7)];
+  held.add([first, second]);
+  start(monotonicMs());
+  held.ended(first);
+  start(monotonicMs() + 30);
+  expect(told.slice(-4)).toEqual([1, 0, 1, 30]);
+  held.close();
+});
