@@ -6,7 +6,7 @@ import type { Lateness } from "../claim/lateness.ts";
 import type { Pace } from "../claim/pace.ts";
 import { type JobStart, TimedStarts } from "./timed-starts.ts";
 
-/** How often the pace is told how many were started, if there is always another one to start. */
+/** How often the pace hears how many were started, if there is always another one to start. */
 const paceSampleMs = 100;
 
 export interface HeldJobsOptions {
@@ -34,7 +34,7 @@ export class HeldJobs {
   readonly #startById = new Map<string, JobStart>();
   readonly #watch: HoldWatch;
   #returns = 0;
-  /** Since when there has been one to start, or since the pace was last told; and how many were started since. */
+  /** Since when there has been one to start, or since the pace last heard of them; and how many were started since. */
   #readyAt: number | undefined;
   #starts = 0;
 

@@ -148,7 +148,7 @@ test("a local queue of a fixed size is filled when it is empty", () => {
   expect(roomOf(held, 2, { localQueueSize: 10 })).toBeNull();
 });
 
-test("the pace is told how many were started while there was one to start, and hears of those that went back", () => {
+test("the pace hears how many were started while there was one to start, and of those that went back", () => {
   const told: number[] = [];
   const pace = Object.assign(new Pace(), {
     observeStarts: (count: number, ms: number) => told.push(count, Math.round(ms)),
@@ -172,7 +172,7 @@ test("the pace is told how many were started while there was one to start, and h
   expect(told).toEqual([3, 70]);
   held.add([job(), job(), job(), job()]);
   start(monotonicMs() + 50);
-  // They are told of at least this often.
+  // It hears of them at least this often.
   start(monotonicMs() + 150);
   expect(told.slice(2)).toEqual([2, 150]);
   held.takeAll();
