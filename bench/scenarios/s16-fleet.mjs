@@ -15,7 +15,7 @@ export const s16 = {
   name: "s16",
   title: "A fleet on one PostgreSQL",
   about:
-    "Processes of 10 slots, directly and through PgBouncer (with a direct line for LISTEN): statements and commits while idle and for a single added job; then, in the same processes, statements per job of a backlog of trivial jobs, and of jobs that take 100 ms (100 for each process).",
+    "Processes of 10 slots, directly and through PgBouncer (with a direct line for LISTEN): statements and commits while idle and for a single added job; then, in the same processes, statements per job of a backlog of trivial jobs, of another one (the first runs while Node.js still compiles), and of jobs that take 100 ms (100 for each process).",
   target:
     "at most 0.15 commits per idle process and second, a dozen per single job, which starts no later than with one process, and as many statements per job of a backlog with 40 processes as with one",
   metrics: [
@@ -26,7 +26,8 @@ export const s16 = {
     { key: "p50", title: "add to start, p50 ms", better: "lower" },
     { key: "p99", title: "p99 ms", better: "lower" },
     { key: "statements", title: "statements/job of a backlog", better: "lower" },
-    { key: "rate", title: "jobs/s of a backlog", better: "higher" },
+    { key: "again", title: "of another one", better: "lower" },
+    { key: "rate", title: "jobs/s of that", better: "higher" },
     { key: "waiting", title: "statements/job of 100 ms", better: "lower" },
   ],
   lacks: { "bullmq-redis": "Redis keeps no count of statements per database" },
@@ -76,6 +77,7 @@ async function measureFleet(context, place, { processes, seconds, adds, jobs }) 
       const records = await Promise.all(workers.map((worker) => worker.call("record")));
       const latencies = records.flatMap((record) => record.latencies);
       const trivial = await measureBacklog(context, place, producer, { count: jobs });
+      const again = await measureBacklog(context, place, producer, { count: jobs });
       const waiting = await measureBacklog(context, place, producer, { count: 100 * processes, ms: 100 });
       await Promise.all(workers.map((worker) => worker.call("stop")));
       return {
@@ -86,7 +88,8 @@ async function measureFleet(context, place, { processes, seconds, adds, jobs }) 
         p50: percentile(latencies, 0.5),
         p99: percentile(latencies, 0.99),
         statements: trivial.statements,
-        rate: trivial.rate,
+        again: again.statements,
+        rate: again.rate,
         waiting: waiting.statements,
       };
     },
