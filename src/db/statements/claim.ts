@@ -140,8 +140,8 @@ export const claimJobsAlive = statement<ClaimParams, ClaimResultRow>({
 export interface AnnouncingParams extends ClaimParams {
   /** JSON of news for other processes, without its end. */
   readonly news: string;
-  /** Whatever the claim finds; otherwise only if it leaves no room. */
-  readonly always: boolean;
+  /** From how many claimed jobs on to send them. */
+  readonly tellFrom: number;
 }
 
 export interface AnnouncingRow extends ClaimResultRow {
@@ -151,11 +151,11 @@ export interface AnnouncingRow extends ClaimResultRow {
 
 const announcing = {
   ...claim,
-  values: (params: AnnouncingParams) => [...claim.values(params), params.news, params.always],
+  values: (params: AnnouncingParams) => [...claim.values(params), params.news, params.tellFrom],
 };
 // While something is paused or limited, a scan says nothing about what others would find.
 const announced = `(select count(*)::integer from graphile_worker._private_tasks where id = any ($2::integer[])) as known_tasks,
-      case when $15::boolean or taken.jobs >= $3::integer then pg_notify('hathi:fleet', $14::text
+      case when taken.jobs >= $15::integer then pg_notify('hathi:fleet', $14::text
         || ',"full":' || (taken.jobs >= $3::integer)::text
         || ',"all":' || (coalesce(due_in_ms, 1::double precision) > 0::double precision and not exists (select from graphile_worker._hathi_pauses)
           and not exists (select from graphile_worker._hathi_limited_tasks))::text

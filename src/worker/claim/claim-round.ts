@@ -190,7 +190,7 @@ export class ClaimRound {
     const { jobs, bytes, unread } = readClaim(result.jobs, { poolId: who.poolId, nameById });
     const isFull = jobs.length >= room.jobs;
     if (scan.announcement) {
-      fleet.announced(scan.announcement, !isFull);
+      fleet.announced(scan.announcement, { jobs: jobs.length, wanted: room.jobs });
       this.#options.onTasksChecked((result as AnnouncingRow).known_tasks === who.taskIds.length);
     }
     const now = monotonicMs();

@@ -85,8 +85,7 @@ export class Claimer {
 
   /** Another process has scanned for jobs like ours, and will again when the next one falls due. */
   rely(dueInMs: number | null): void {
-    this.#schedule.rely(monotonicMs(), dueInMs, this.#options.fleet.turn);
-    this.#pulse.nudge();
+    if (this.#schedule.rely(monotonicMs(), dueInMs, this.#options.fleet.turn)) this.#pulse.nudge();
   }
 
   /** A claim of limited jobs for a statement that frees their places; undefined unless there is nothing to claim before that. */

@@ -8,7 +8,7 @@ import { clearTimeout, monotonicMs, setTimeout } from "../../util/timers.ts";
  *   They take turns: whoever has told nothing for the longest time polls next, so that few have to tell of themselves beside that.
  * - Of an added job the notification wakes everyone, but only those claim at once that it takes: they come first in an order that all compute
  *   alike from the notification. Three more follow after 5, 10 and 15 ms and the others after 30 to 100 ms, unless one has told meanwhile that it
- *   scanned after that notification and left nothing. Notifications reach all listeners in the order of their commits, so "after" means the same to all.
+ *   scanned after that notification and left nothing. Those three tell only if they have found a job. Notifications reach all listeners in the order of their commits, so "after" means the same to all.
  *
  * Whoever hears nothing polls by itself, and whoever knows too few others claims at every notification. So a process that died, froze, is
  * full, or cannot hear costs a job those 100 ms at most, and a claim too many is the worst that a wrong view of the fleet leads to.
@@ -35,9 +35,11 @@ export interface FleetNews {
 /** To be sent with a claim: news that lack their end. */
 export interface Announcement {
   readonly text: string;
-  /** Whatever the claim finds; otherwise only if it leaves no room. */
-  readonly always: boolean;
+  /** From how many claimed jobs on they are worth telling: from none on, from one on, or only if there is no room left. */
+  readonly from: number;
 }
+
+const ifFull = Number.POSITIVE_INFINITY;
 
 export interface FleetOptions {
   readonly id: () => string;
@@ -62,8 +64,8 @@ interface Pending {
   readonly heardAt: number;
   readonly dueAt: number;
   readonly insert: number;
-  /** How many should have claimed before us; 0 if we are one of those who follow first. */
-  readonly few: number;
+  /** How many were to claim at once and tell; 0 if we are one of those who follow first. */
+  readonly chosen: number;
 }
 
 /** How often each process lets others know of it, and how long it is remembered. */
@@ -98,6 +100,8 @@ export class Fleet {
   #presenceAt = 0;
   #toldAt = 0;
   #saidRoom = false;
+  /** Our next claim is one of those that follow first. */
+  #isSpare = false;
 
   constructor(options: FleetOptions) {
     this.#options = options;
@@ -126,6 +130,7 @@ export class Fleet {
     const now = this.#now();
     this.#remember(insert);
     this.#isAsked = true;
+    this.#isSpare = false;
     const needed = Math.ceil(count / Math.max(1, this.#options.slots()));
     const few = needed + spare;
     if (!this.#isOn || this.#countOthers(now) + 1 < 2 * few) return true;
@@ -136,7 +141,7 @@ export class Fleet {
       ? (before - needed + 1) * spareMs
       : followMs.min + this.#random() * (followMs.max - followMs.min);
     const dueAt = now + restMs;
-    this.#pending.push({ nth: this.#nth, count, heardAt: now, dueAt, insert, few: isSpare ? 0 : few });
+    this.#pending.push({ nth: this.#nth, count, heardAt: now, dueAt, insert, chosen: isSpare ? 0 : needed });
     this.#setTimer();
     return false;
   }
@@ -181,18 +186,21 @@ export class Fleet {
     if (!this.#isOn) return null;
     const now = this.#now();
     const others = this.#countOthers(now);
-    const isDue = now >= this.#presenceAt;
-    const isAnswer = isTimed || (this.#isAsked && others + 1 >= 2 * (1 + spare));
-    const always = isDue || (others > 0 && seesAll && isAnswer);
-    if (!always && !(others > 0 && this.#saidRoom)) return null;
+    const isAnswer = this.#isAsked && others + 1 >= 2 * (1 + spare);
+    const isSpare = this.#isSpare && !isTimed;
+    this.#isSpare = false;
+    const isTold = others > 0 && seesAll && (isTimed || isAnswer);
+    // Whoever follows first and finds nothing has met the one that was chosen: that one will tell.
+    const from = now >= this.#presenceAt || (isTold && !isSpare) ? 0 : isTold ? 1 : ifFull;
+    if (from === ifFull && !(others > 0 && this.#saidRoom)) return null;
     const head = { p: this.#options.id(), k: this.#kind, r: this.#lastInsert, scan: seesAll };
-    return { text: JSON.stringify(head).slice(0, -1), always };
+    return { text: JSON.stringify(head).slice(0, -1), from };
   }
 
   /** The claim has gone through. */
-  announced({ always }: Announcement, hasRoom: boolean): void {
-    if (!always && hasRoom) return;
-    this.#saidRoom = hasRoom;
+  announced({ from }: Announcement, { jobs, wanted }: { readonly jobs: number; readonly wanted: number }): void {
+    if (jobs < Math.min(from, wanted)) return;
+    this.#saidRoom = jobs < wanted;
     this.#isAsked = false;
     this.#toldAt = this.#now();
     this.#presenceAt = this.#toldAt + presenceMs * this.#scale * (0.75 + this.#random() / 2);
@@ -249,10 +257,10 @@ export class Fleet {
   }
 
   /** Those who were chosen and have told nothing do not count until they do. */
-  #doubtChosen({ insert, few, heardAt }: Pending): void {
+  #doubtChosen({ insert, chosen, heardAt }: Pending): void {
     const byRank = [...this.#peers].sort(([, one], [, other]) => rank(insert, one.hash) - rank(insert, other.hash));
-    const chosen = byRank.filter(([, { hasRoom }]) => hasRoom).slice(0, few);
-    for (const [id, peer] of chosen) if (peer.heardAt <= heardAt) this.#peers.delete(id);
+    const silent = byRank.filter(([, { hasRoom }]) => hasRoom).slice(0, chosen);
+    for (const [id, peer] of silent) if (peer.heardAt <= heardAt) this.#peers.delete(id);
   }
 
   #follow(): void {
@@ -261,6 +269,7 @@ export class Fleet {
     for (const each of due) this.#doubtChosen(each);
     const count = due.reduce((sum, each) => sum + each.count, 0);
     this.#pending = this.#pending.filter((each) => !due.includes(each));
+    this.#isSpare = due.length > 0 && due.every(({ chosen }) => chosen === 0);
     this.#setTimer();
     if (count > 0) this.#options.onFollow(count);
   }

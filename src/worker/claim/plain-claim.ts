@@ -44,9 +44,9 @@ export class PlainClaim {
     const { database, relaxed } = this.#options;
     const params = { ...who, wanted: room.jobs, perQueue: room.perQueue, marks, withQueues, ownQueues, relaxed };
     if (!announcement) return (await database.run(isWatched ? claimJobsAlive : claimJobs, params))[0];
-    const { text, always } = announcement;
+    const { text, from } = announcement;
     const statement = isWatched ? claimJobsAliveAnnouncing : claimJobsAnnouncing;
-    return (await database.run(statement, { ...params, news: text, always }))[0];
+    return (await database.run(statement, { ...params, news: text, tellFrom: Math.min(from, room.jobs) }))[0];
   }
 
   /** Tells the fleet what our claims are about: processes with the same schema, tasks and flags find the same jobs. */

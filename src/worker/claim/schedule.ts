@@ -88,13 +88,15 @@ export class Schedule {
 
   /**
    * Another process has scanned for jobs like ours, and will again when the next one falls due. It counts as our poll, until others have to
-   * hear of us. `place` is ours in the line of those who poll next, from 0 to 1.
+   * hear of us. `place` is ours in the line of those who poll next, from 0 to 1. True if our next scan is earlier than before.
    */
-  rely(now: number, dueInMs: number | null, { presenceAt, place }: { presenceAt: number; place: number }): void {
+  rely(now: number, dueInMs: number | null, { presenceAt, place }: { presenceAt: number; place: number }): boolean {
+    const before = this.nextScanAt;
     const pollAt = now + this.#pollInterval() * (firstPoll + (1 - firstPoll) * place);
     this.#pollAt = Math.max(this.#pollAt, Math.min(pollAt, presenceAt));
     const laterMs = relyMs.min + this.#random() * (relyMs.max - relyMs.min);
     this.#relyAt = dueInMs === null ? Infinity : now + dueInMs + laterMs;
+    return this.nextScanAt < before;
   }
 
   /** Time goes on. */

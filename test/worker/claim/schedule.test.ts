@@ -104,10 +104,12 @@ test("without a heartbeat the next scan waits for one, and counts as contended",
 
 test("another process's scan stands for our poll, and ours of its next job comes a little later", () => {
   const schedule = idle(() => 0);
-  schedule.rely(2_900, 500, { presenceAt: Infinity, place: 0 });
+  // Later than the poll that it stands for, and then earlier than the poll after that.
+  expect(schedule.rely(2_900, 500, { presenceAt: Infinity, place: 0 })).toBe(false);
   expect(schedule.nextScanAt).toBe(2_900 + 500 + 50);
-  schedule.rely(2_900, null, { presenceAt: Infinity, place: 0 });
+  expect(schedule.rely(2_900, null, { presenceAt: Infinity, place: 0 })).toBe(false);
   expect(schedule.nextScanAt).toBe(2_900 + 0.9 * pollMs);
+  expect(schedule.rely(2_900, 500, { presenceAt: Infinity, place: 0 })).toBe(true);
   schedule.scanned(3_000, nothing);
   expect(schedule.nextScanAt).toBe(3_000 + pollMs);
 });
