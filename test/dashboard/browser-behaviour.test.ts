@@ -47,6 +47,12 @@ test.skipIf(!hasBrowser)("whatever jobs contain is shown as text", async () => {
   await utils.pause({ task: name }, { reason: first, by: second });
   await utils.addJobs(attacks.map((tenant) => ({ identifier: name, payload: { tenant } })));
   await utils.setLimit(name, { kind: "concurrency", path: ["tenant"], key: first, limit: 2 });
+  await database.query(
+    "insert into graphile_worker._private_known_crontabs (identifier, known_since) select unnest($1::text[]), now()",
+    [attacks],
+  );
+  await utils.pause({ cron: first }, { reason: second });
+  for (const by of attacks) await utils.beginAction({ by, action: by, target: { filter: { task: by, search: by } } });
   const page = await open(url);
   const paths = [
     "",
@@ -59,13 +65,23 @@ test.skipIf(!hasBrowser)("whatever jobs contain is shown as text", async () => {
     `jobs/${encodeURIComponent(first)}`,
     "errors",
     `errors/${group!.fingerprint}`,
+    "tasks",
     `tasks/${encodeURIComponent(name)}`,
     "queues",
+    "cron",
     "workers",
     "limits",
     "history",
+    "audit",
     `audit?by=${encodeURIComponent(first)}`,
   ];
+  const linked = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
+  await linked.first().waitFor();
+  const addresses = await linked.evaluateAll((links) => links.map((link) => link.getAttribute("href")!));
+  const root = new URL(url).pathname;
+  expect(addresses.map((href) => new URL(href, url).pathname.slice(root.length))).toSatisfy((all: string[]) =>
+    all.every((path) => paths.includes(path)),
+  );
   for (const path of paths) {
     await visit(page, path);
     await page.locator(".skeleton").first().waitFor({ state: "detached" });
@@ -89,6 +105,10 @@ test.skipIf(!hasBrowser)("whatever jobs contain is shown as text", async () => {
     .waitFor();
   await visit(page, "workers");
   await page.getByRole("heading", { name: first }).waitFor();
+  await visit(page, "cron");
+  await page.getByRole("table").getByText(second, { exact: true }).waitFor();
+  await visit(page, "audit");
+  await page.getByRole("table").getByText(second, { exact: true }).first().waitFor();
   expect(complaintsOf(page)).toEqual([]);
 });
 

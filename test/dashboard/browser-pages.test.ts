@@ -1,4 +1,4 @@
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { expect, test, vi } from "vitest";
 import { until } from "../support/wait.ts";
 import {
@@ -18,7 +18,7 @@ vi.setConfig({ testTimeout: 240_000 });
 const open = useBrowser();
 
 /** Something on every page: jobs in all states, history, errors, a pause, an action. */
-async function fill({ utils }: Scene): Promise<{ waiting: string; failed: string; fingerprint: string }> {
+async function fill({ database, utils }: Scene): Promise<{ waiting: string; failed: string; fingerprint: string }> {
   await utils.addJobs(Array.from({ length: 5 }, (_, n) => ({ identifier: "mail/send", payload: { n } })));
   await utils.addJob("held", { tenant: 17 }, { queueName: "tenant-17" });
   const waiting = await utils.addJob(
@@ -30,6 +30,8 @@ async function fill({ utils }: Scene): Promise<{ waiting: string; failed: string
   const failed = await utils.addJob("invoice/pdf", { invoice: 9917 }, { maxAttempts: 1 });
   await utils.addJob("invoice/pdf", {}, { maxAttempts: 5 });
   await utils.pause({ task: "nobody/has" }, { reason: "just so", by: "ann" });
+  const said = { hostname: "web-3", pid: 7, concurrency: 10, tasks: ["mail/send"], loopDelayMs: 412 };
+  await database.query("select graphile_worker.worker_heartbeat('pool-slow', $1)", [JSON.stringify(said)]);
   const groups = await until(async () => {
     const found = await utils.listErrors();
     return found.length > 0 && (await utils.listHistory({ outcome: "succeeded" })).entries.length >= 5 && found;
@@ -56,7 +58,7 @@ test.skipIf(!hasBrowser)(
       ["tasks/mail/send", "per minute"],
       ["queues", "tenant-17"],
       ["cron", "nightly"],
-      ["workers", "Alive"],
+      ["workers", "412 ms"],
       ["limits", "just so"],
       ["history", "mail/send"],
       ["audit", "No changes have been made here yet."],
@@ -74,10 +76,21 @@ test.skipIf(!hasBrowser)(
         await expectAccessible(page, what);
         await expectNoSidewaysScroll(page, what);
       }
+      if (path === "workers") await expectLoopDelays(page);
       expect(complaintsOf(page), path).toEqual([]);
     }
   },
 );
+
+/** Each worker says how long its event loop was blocked, as its heartbeats tell (test/recovery/heart.test.ts); a long time is a warning. */
+async function expectLoopDelays(page: Page): Promise<void> {
+  const delayOf = (worker: string): Locator =>
+    page.locator("li.worker").filter({ hasText: worker }).locator("dt:text-is('Loop delay') + dd");
+  await delayOf("web-3").locator(".warn").getByText("412 ms").waitFor();
+  await delayOf("version 4.2.0")
+    .getByText(/^\s*\d[\d.]* m?s$/)
+    .waitFor();
+}
 
 /** An address that no link has. */
 async function goNowhere(page: Page): Promise<void> {

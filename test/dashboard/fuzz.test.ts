@@ -103,6 +103,8 @@ const name = fc.oneof(
       "identifier",
       "worker",
       "kind",
+      "path",
+      "weight",
       "concurrency",
       "rate",
     ),

@@ -8,6 +8,7 @@ import {
   type Session,
 } from "../../src/dashboard/contract.ts";
 import { createDashboard, type DashboardOptions, serveDashboard } from "../../src/dashboard/server/index.ts";
+import { routes } from "../../src/dashboard/server/routes.ts";
 import { run } from "../../src/index.ts";
 import { deferred } from "../../src/util/deferred.ts";
 import { rememberingLogger } from "../support/log.ts";
@@ -194,6 +195,32 @@ test.each(sites)("a change that is asked for by %s", async (_, headers, expected
   // A form of another site cannot send this.
   given.delete("x-hathi-dashboard");
   expect((await ask()).status).toBe(403);
+});
+
+test("every address that changes something refuses other sites, forms and pages that are not ours", async () => {
+  const { dashboard } = openDesk(database(), { auth: "host" });
+  const ours = { "content-type": "application/json", "x-hathi-dashboard": "1", "sec-fetch-site": "same-origin" };
+  const foreign: [Record<string, string>, number][] = [
+    [{ ...ours, "sec-fetch-site": "cross-site" }, 403],
+    [{ ...ours, "sec-fetch-site": "same-site" }, 403],
+    [{ ...ours, "x-hathi-dashboard": "" }, 403],
+    [{ ...ours, "content-type": "text/plain" }, 415],
+    [{ ...ours, "content-type": "application/x-www-form-urlencoded" }, 415],
+  ];
+  const changing = routes.filter(({ method }) => method !== "GET");
+  expect(changing.length).toBeGreaterThan(15);
+  for (const { path } of changing) {
+    for (const [headers, expected] of foreign) {
+      const given = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== ""));
+      const response = await dashboard.fetch(at(`api/${path}`, { method: "POST", headers: given, body: "{}" }));
+      expect([path, headers, response.status]).toEqual([path, headers, expected]);
+    }
+    // With GET, which a picture or a link of another site can send, there is nothing.
+    if (!routes.some((route) => route.path === path && route.method === "GET")) {
+      expect([path, (await dashboard.fetch(at(`api/${path}`))).status]).toEqual([path, 405]);
+    }
+  }
+  expect((await dashboard.fetch(at("api/sign-out", { method: "POST", headers: foreign[0]![0] }))).status).toBe(403);
 });
 
 test("a form of another site, which can send plain text with a session, changes nothing", async () => {

@@ -1,10 +1,11 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import type { AuditRow } from "../../contract.ts";
+import type { AuditRow, Permission } from "../../contract.ts";
 import { pageAddress } from "../core/addresses.ts";
 import { messageOf, post, read } from "../core/api.ts";
 import { formatNumber } from "../core/format.ts";
 import { Link, usePlace } from "../core/router.tsx";
+import { useCan } from "../core/session.ts";
 import { useList } from "../core/use-list.ts";
 import { useLive } from "../core/use-live.ts";
 import { Button } from "../parts/button.tsx";
@@ -54,6 +55,7 @@ export function AuditPage(): JSX.Element {
     },
   });
   const rows = list.rows ?? [];
+  const can = useCan();
   return (
     <>
       <PageHead title="Audit" />
@@ -75,7 +77,7 @@ export function AuditPage(): JSX.Element {
           return (
             <>
               <FreshRows list={list} />
-              <Table label="Actions" columns={columns(live.reload)} rows={rows} keyOf={({ id }) => id} />
+              <Table label="Actions" columns={columns(can, live.reload)} rows={rows} keyOf={({ id }) => id} />
               <ListFoot list={list} noun="action" />
             </>
           );
@@ -93,7 +95,7 @@ const stateWords: Readonly<Record<AuditRow["state"], string>> = {
   interrupted: "interrupted",
 };
 
-function columns(reload: () => void): readonly Column<AuditRow>[] {
+function columns(can: (permission: Permission) => boolean, reload: () => void): readonly Column<AuditRow>[] {
   const stop = async (id: string): Promise<void> => {
     try {
       await post("bulk/stop", { id });
@@ -136,7 +138,7 @@ function columns(reload: () => void): readonly Column<AuditRow>[] {
       head: "·Actions",
       className: "buttons",
       cell: (entry) =>
-        entry.state === "running" ? (
+        entry.state === "running" && can(entry.action as Permission) ? (
           <Button small icon="stop" onClick={() => void stop(entry.id)}>
             Stop
           </Button>

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { type JobActionName, type JobQuery, type JobRow, jobActionNames } from "../../contract.ts";
 import { formatNumber, plural } from "../core/format.ts";
 import { useCan } from "../core/session.ts";
@@ -38,8 +38,15 @@ export function BulkBar({
 }: BulkBarProps): JSX.Element | null {
   const can = useCan();
   const { run } = useAction(onDone);
-  const [asked, setAsked] = useState<JobActionName>();
-  const [isAll, setAll] = useState(false);
+  const [asked, setAsked] = useState<{ readonly action: JobActionName; readonly isAll: boolean }>();
+  const canTakeAll = isWhole && hasMore;
+  const [isAllAsked, setAll] = useState(false);
+  const isAll = isAllAsked && canTakeAll;
+  // Whoever takes a job out of the selection, or begins another one, means those that are selected.
+  useEffect(() => {
+    if (!canTakeAll) setAll(false);
+  }, [canTakeAll]);
+  const ask = (action: JobActionName): void => setAsked({ action, isAll });
   const allowed = jobActionNames.filter((action) => can(action));
   const count = jobs.length;
   if (allowed.length === 0) return null;
@@ -51,19 +58,18 @@ export function BulkBar({
   };
   const dialog =
     asked &&
-    (isAll ? (
-      <BulkDialog action={asked} query={query} onDone={onDone} onClose={() => setAsked(undefined)} />
+    (asked.isAll ? (
+      <BulkDialog action={asked.action} query={query} onDone={onDone} onClose={() => setAsked(undefined)} />
     ) : (
       <ActionDialog
-        action={asked}
+        action={asked.action}
         count={count}
         target={target}
-        onRun={(details) => void act(asked, details)}
+        onRun={(details) => void act(asked.action, details)}
         onClose={() => setAsked(undefined)}
       />
     ));
   if (count === 0) return <>{dialog}</>;
-  const canTakeAll = isWhole && hasMore;
   return (
     <>
       <div class="bulk" role="toolbar" aria-label="Selected jobs">
@@ -79,7 +85,7 @@ export function BulkBar({
           </Button>
         )}
         {allowed.slice(0, shownButtons).map((action) => (
-          <Button key={action} small icon={actionWords[action].icon} onClick={() => setAsked(action)}>
+          <Button key={action} small icon={actionWords[action].icon} onClick={() => ask(action)}>
             {actionWords[action].name}
           </Button>
         ))}
@@ -90,7 +96,7 @@ export function BulkBar({
               label: actionWords[action].name,
               icon: actionWords[action].icon,
               isDanger: actionWords[action].isDanger ?? false,
-              onSelect: () => setAsked(action),
+              onSelect: () => ask(action),
             }))}
           />
         )}
