@@ -145,8 +145,9 @@ async function follow({ context, streams }: OpenDashboard, { query: given, calle
   const page: Page<unknown> = topics[topic];
   // A bad query is refused at once.
   let first: unknown = await page(context, { query, caller });
+  const followed: DashboardContext = { ...context, cache: context.cache.forFollowers() };
   return streams.open(topic, async () => {
-    const snapshot = first ?? (await page(context, { query, caller }));
+    const snapshot = first ?? (await page(followed, { query, caller }));
     first = undefined;
     return withLastPoints(snapshot);
   });
