@@ -74,8 +74,7 @@ async function runScenario({ scenario, systems, server, places, options }) {
   }
   for (const { title, reason } of leftOut) console.log(`Left out: ${title}: ${reason}.`);
   const cases = [];
-  for (const testCase of scenario.cases(options)) {
-    if (options.cases && !options.cases.some((part) => testCase.title.includes(part))) continue;
+  for (const testCase of chooseCases(scenario.cases(options), options.cases)) {
     const measured = await runCase({ scenario, testCase, systems: taking, server, places, options });
     printCase(scenario, measured);
     cases.push(measured);
@@ -83,6 +82,13 @@ async function runScenario({ scenario, systems, server, places, options }) {
   }
   const { name, title, about, target, metrics } = scenario;
   return { name, title, about, target, metrics, leftOut, cases };
+}
+
+/** A part that is the whole title of a case means that one alone. */
+function chooseCases(all, parts) {
+  if (!parts) return all;
+  const titles = new Set(all.map(({ title }) => title));
+  return all.filter(({ title }) => parts.some((part) => (titles.has(part) ? title === part : title.includes(part))));
 }
 
 function printHead(machine, leftOut, server) {

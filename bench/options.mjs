@@ -6,7 +6,7 @@ const help = `npm run bench -- [scenario …] [options]
 
 Scenarios: s1 … s18 (default: all)
   --only a,b         systems or families to run: ours, graphile-worker, graphile-worker-tuned, pg-boss, bullmq, …
-  --case a,b         only cases whose title contains one of these; nothing is written
+  --case a,b         only cases whose title is or contains one of these; nothing is written
   --keep             with --case: writes those cases, and keeps the others as they were measured before
   --quick            a tenth of the jobs and one round: for trying, not for quoting
   --rounds n         rounds per case (default 3; 1 with --quick)
