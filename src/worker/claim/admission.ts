@@ -101,8 +101,13 @@ export class Admission {
     }
     const isEntering = this.#mayEnter(jobs);
     const entering = isEntering ? this.#withoutOverlaps(jobs) : jobs;
-    if (starts && isEntering) dispatcher.expect(entering, starts);
-    this.#enter(unread.size > 0 && isEntering ? this.#reader.take(entering, unread) : entering, bytes);
+    if (unread.size > 0 && isEntering) {
+      // Some of them enter later.
+      if (starts) dispatcher.expect(entering, starts);
+      this.#enter(this.#reader.take(entering, unread), bytes);
+    } else {
+      this.#enter(entering, bytes, starts);
+    }
     cancels?.claimed(jobs);
     if (jobs.length < wanted && isEntering) onShortage();
   }
@@ -131,14 +136,14 @@ export class Admission {
     return isOpen() && (!jobs[0] || jobs[0].locked_by === workerPool.id);
   }
 
-  #enter(jobs: readonly Job[], bytes: number): void {
+  #enter(jobs: readonly Job[], bytes: number, starts?: ReadonlyMap<string, JobStart>): void {
     const { interceptors, localQueue, dispatcher, writeBack } = this.#options;
     if (!this.#mayEnter(jobs)) {
       writeBack.returnUnstarted({ jobs, queueIds: queuesOf(jobs) });
       return;
     }
     interceptors?.onClaimed?.(jobs);
-    dispatcher.accept(jobs, bytes);
+    dispatcher.accept(jobs, bytes, starts);
     if (dispatcher.waiting > 0) localQueue?.holding();
   }
 }

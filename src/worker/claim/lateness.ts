@@ -12,6 +12,12 @@ const firstAhead = 16;
 const growth = 4;
 /** How many must start in time for each one that did not: if fewer did before it, none is claimed ahead until they have. */
 const penance = 4;
+/** Of the time within which a claimed job may start, this part is planned for: a machine can be twice as slow as a moment ago. */
+const plannedShare = 0.5;
+/** However late starts may be, no more is held than will start within this time. */
+const maxHorizonMs = 75;
+/** By how much that time grows with each claim until a start is missed. */
+const horizonGrowthMs = 3;
 
 /**
  * By how much starts may be later than the slack of their rate allows, for each task. A busy process, or one far from its database, may miss every
@@ -26,6 +32,14 @@ export class Lateness {
   /** In time since the last miss. */
   #kept = 0;
   #debt = 0;
+  /** What is held ahead should be started within this time. */
+  #horizonMs = horizonMs;
+
+  /** The jobs of a claim may start within so many milliseconds after it was asked for. */
+  granted(ms: number): void {
+    const most = Math.max(horizonMs, Math.min(maxHorizonMs, ms * plannedShare));
+    this.#horizonMs = Math.min(most, this.#horizonMs + horizonGrowthMs);
+  }
 
   missed(taskId: number): void {
     this.#missesByTask.set(taskId, (this.#missesByTask.get(taskId) ?? 0) + 1);
@@ -48,11 +62,12 @@ export class Lateness {
     if (this.ahead <= firstAhead) this.#debt = Math.max(0, this.#debt + penance * jobs - this.#kept);
     this.#ahead = Math.max(firstAhead, Math.floor(this.ahead / 2));
     this.#kept = 0;
+    this.#horizonMs = horizonMs;
   }
 
   /** How many may be held ahead of free slots: no more than the pool starts within a moment, and fewer until as many have started in time. */
   get ahead(): number {
-    return this.#debt > 0 ? 0 : Math.min(this.#ahead, Math.max(firstAhead, this.pace.within(horizonMs)));
+    return this.#debt > 0 ? 0 : Math.min(this.#ahead, Math.max(firstAhead, this.pace.within(this.#horizonMs)));
   }
 
   /** So many are held that it is too early to claim more. */

@@ -234,20 +234,27 @@ export class LimitedClaims {
     const startById = new Map<string, JobStart>();
     if (starts === null) return startById;
     const now = monotonicMs();
+    const idle = Math.max(1, room.idle);
     const rows: readonly StartRow[] = JSON.parse(starts);
     for (const [before, count, firstMs, stepMs, slackMs, lateMs] of rows) {
+      let start: JobStart | undefined;
       for (let nth = 0; nth < count; nth++) {
-        const afterMs = firstMs + nth * stepMs;
-        const intendedUntil = askedAt + afterMs + slackMs;
-        const latestAt = intendedUntil + lateMs;
-        const isAhead = before + nth >= Math.max(1, room.idle);
-        startById.set(jobs[before + nth]!.id, {
-          at: now + afterMs - tookMs,
-          intendedUntil,
-          latestAt: isAhead ? Math.min(latestAt, now + maxHoldMs) : latestAt,
-        });
+        // Those that start alike share an object.
+        if (!start || stepMs > 0 || before + nth === idle) {
+          const afterMs = firstMs + nth * stepMs;
+          const intendedUntil = askedAt + afterMs + slackMs;
+          const latestAt = intendedUntil + lateMs;
+          const isAhead = before + nth >= idle;
+          start = {
+            at: now + afterMs - tookMs,
+            intendedUntil,
+            latestAt: isAhead ? Math.min(latestAt, now + maxHoldMs) : latestAt,
+          };
+        }
+        startById.set(jobs[before + nth]!.id, start);
       }
     }
+    if (rows.length > 0) this.#options.lateness.granted(Math.min(...rows.map((row) => row[4])));
     return startById;
   }
 }

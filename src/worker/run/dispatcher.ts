@@ -174,15 +174,16 @@ export class Dispatcher {
     });
   }
 
-  /** When these jobs start, once they are accepted. */
+  /** When these jobs start, once each of them is accepted. */
   expect(jobs: readonly Job[], starts: ReadonlyMap<string, JobStart>): void {
     this.#held.expect(jobs, starts);
   }
 
-  accept(jobs: readonly Job[], bytes: number): void {
+  /** `starts` says when they start, where that is given. */
+  accept(jobs: readonly Job[], bytes: number, starts?: ReadonlyMap<string, JobStart>): void {
     this.#pace.observeClaim(jobs.length, bytes);
     if (jobs.length === 0) return;
-    this.#held.add(jobs);
+    this.#held.add(jobs, starts);
     this.returnPaused();
     // Let the next claim go out first, so that the database works while we do.
     if (this.#held.ready + this.#held.timed > this.#free.length) setImmediate(() => this.#fill());

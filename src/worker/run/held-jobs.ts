@@ -30,7 +30,7 @@ export class HeldJobs {
   readonly #options: HeldJobsOptions;
   readonly #buffer = new Buffer();
   readonly #timed: TimedStarts;
-  /** When those start that are about to be added. */
+  /** When those start of whose claim some are added later. */
   readonly #startById = new Map<string, JobStart>();
   readonly #watch: HoldWatch;
   #returns = 0;
@@ -92,7 +92,7 @@ export class HeldJobs {
     return this.#timed.size > 0 ? [...this.#timed.jobs(), ...this.#buffer.jobs()] : this.#buffer.jobs();
   }
 
-  /** When these jobs start, once they are added. */
+  /** When these jobs start, once each of them is added. */
   expect(jobs: readonly Job[], starts: ReadonlyMap<string, JobStart>): void {
     for (const { id } of jobs) {
       const start = starts.get(id);
@@ -100,9 +100,14 @@ export class HeldJobs {
     }
   }
 
-  add(jobs: readonly Job[]): void {
+  /** `starts` says when they start, where that is given. */
+  add(jobs: readonly Job[], starts?: ReadonlyMap<string, JobStart>): void {
     const claimedAt = monotonicMs();
-    for (const job of jobs) this.#add(job, claimedAt);
+    for (const job of jobs) {
+      const start = starts?.get(job.id) ?? this.#takeExpected(job.id);
+      if (start) this.#timed.add(job, start);
+      else this.#buffer.add(job, claimedAt);
+    }
     this.#noticeReady();
   }
 
@@ -185,14 +190,11 @@ export class HeldJobs {
     this.#starts = 0;
   }
 
-  #add(job: Job, claimedAt: number): void {
-    const start = this.#startById.size > 0 ? this.#startById.get(job.id) : undefined;
-    if (!start) {
-      this.#buffer.add(job, claimedAt);
-      return;
-    }
-    this.#startById.delete(job.id);
-    this.#timed.add(job, start);
+  #takeExpected(id: string): JobStart | undefined {
+    if (this.#startById.size === 0) return undefined;
+    const start = this.#startById.get(id);
+    this.#startById.delete(id);
+    return start;
   }
 
   #returnOverdue(before: { readonly ready: number; readonly waiting: number }): void {

@@ -41,6 +41,26 @@ test("no more is claimed ahead than the pool has been seen to start within a mom
   expect([lateness.isEnough(125), lateness.isEnough(126)]).toEqual([false, true]);
 });
 
+test("where starts may be late, more is claimed ahead, until a start is missed", () => {
+  const lateness = new Lateness();
+  for (let n = 0; n < 5_000; n++) lateness.keptTime(1);
+  lateness.pace.begin(0);
+  for (let n = 1; n <= 100; n++) lateness.pace.started(n / 10);
+  lateness.granted(100);
+  expect(lateness.ahead).toBe(280);
+  for (let n = 0; n < 100; n++) lateness.granted(100);
+  expect(lateness.ahead).toBe(500);
+  for (let n = 0; n < 100; n++) lateness.granted(1_000);
+  expect(lateness.ahead).toBe(750);
+  lateness.granted(80);
+  expect(lateness.ahead).toBe(400);
+  lateness.missedAhead(50);
+  for (let n = 0; n < 100; n++) lateness.keptTime(1);
+  expect(lateness.ahead).toBe(250);
+  lateness.granted(10);
+  expect(lateness.ahead).toBe(250);
+});
+
 test("a task that misses one start after the other asks for more time each time, until it is in time", () => {
   const lateness = new Lateness();
   lateness.missed(7);
