@@ -89,16 +89,26 @@ export interface MakeWorkerUtilsOptions {
   readonly migrate?: boolean | undefined;
   /** Milliseconds after which a statement is stopped and fails, for pages that must not wait; no limit, if left out. Migrations take their time. */
   readonly statementTimeout?: number | undefined;
+  /** Milliseconds for which a connection of its own pool is kept that is not in use; 10,000 if left out. */
+  readonly idleTimeout?: number | undefined;
 }
 
 /** Connects to the database, brings its schema up to date, and returns the functions that add and manage jobs. */
 export async function makeWorkerUtils(
   options: WorkerUtilsOptions,
-  { migrate = true, statementTimeout }: MakeWorkerUtilsOptions = {},
+  { migrate = true, statementTimeout, idleTimeout }: MakeWorkerUtilsOptions = {},
 ): Promise<QueueUtils> {
   const compiled = compileSharedOptions(options, { label: "WorkerUtils" });
   const { settings, ctx, logger, safeLogger } = compiled;
-  const { database, pool, isOurs, release: close } = openDatabase(compiled, { statementTimeoutMs: statementTimeout });
+  const {
+    database,
+    pool,
+    isOurs,
+    release: close,
+  } = openDatabase(compiled, {
+    statementTimeoutMs: statementTimeout,
+    idleMs: idleTimeout,
+  });
   try {
     if (migrate) await migrateSchema(database, ctx);
   } catch (error) {

@@ -62,6 +62,9 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   };
 }
 
+/** An open page asks for some things once a minute; each new connection would have to plan its statements again. */
+const idleTimeout = 90_000;
+
 interface Opened {
   readonly dashboard: OpenDashboard;
   close(): Promise<void>;
@@ -69,7 +72,7 @@ interface Opened {
 
 async function openDashboard(options: DashboardOptions, streams: Streams): Promise<Opened> {
   const { migrate = true, statementTimeout = 2_000 } = options;
-  const utils = await makeWorkerUtils(databaseOptionsOf(options), { migrate, statementTimeout });
+  const utils = await makeWorkerUtils(databaseOptionsOf(options), { migrate, statementTimeout, idleTimeout });
   const cache = new AnswerCache();
   const indexing = new Indexing(utils, cache, migrate && !options.readOnly);
   try {
