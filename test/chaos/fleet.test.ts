@@ -7,7 +7,7 @@ import { hasPgBouncer, noPgBouncer, startPgBouncer } from "../support/pgbouncer.
 import { until } from "../support/wait.ts";
 import { startWorker } from "../support/worker-process.ts";
 
-vi.setConfig({ testTimeout: 90_000 });
+vi.setConfig({ testTimeout: 150_000 });
 
 const silent = new Logger(() => () => undefined);
 // The longest poll there is: what starts at all, starts because somebody was woken.
@@ -164,7 +164,8 @@ test("whoever looks for dead workers tells when the last full sweep was, also if
   const db = await freshDatabase();
   const heard = await overhear(db);
   await startPools(3, { connectionString: db.url, recovery: { crashGrace: 1_000 } });
-  await until(async () => (await db.query("select from graphile_worker._hathi_sweeps")).length > 0);
+  const sweeps = "select from graphile_worker._hathi_sweeps";
+  await until(async () => (await db.query(sweeps)).length > 0, { what: "a sweep", withinMs: 60_000 });
   await db.query("update graphile_worker._hathi_sweeps set swept_at = now() - interval '20 seconds'");
   const tell = (): Set<string | undefined> =>
     new Set(heard.filter(({ sweptMs }) => (sweptMs ?? 0) >= 20_000).map(({ by }) => by));
