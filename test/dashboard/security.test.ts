@@ -5,6 +5,7 @@ import {
   type LimitsPage,
   permissions,
   redactedText,
+  requestHeader,
   type Session,
 } from "../../src/dashboard/contract.ts";
 import { createDashboard, type DashboardOptions, serveDashboard } from "../../src/dashboard/server/index.ts";
@@ -61,7 +62,7 @@ test("a server of its own needs no 'auth' on this machine alone, where it makes 
 });
 
 test("tokens: the header, the form and the address sign in; a wrong one does not, and signing out ends it", async () => {
-  const { dashboard, get, post } = openDesk(database(), {
+  const { dashboard, get } = openDesk(database(), {
     auth: {
       bearer: [
         { token, name: "ann", can: ["retry"] },
@@ -85,7 +86,7 @@ test("tokens: the header, the form and the address sign in; a wrong one does not
   expect((await dashboard.fetch(at("sign-in.css"))).status).toBe(200);
   const form = (value: string, headers = {}): Promise<Response> =>
     dashboard.fetch(
-      at("api/sign-in", {
+      at("sign-in", {
         method: "POST",
         headers: { "content-type": "application/x-www-form-urlencoded", ...headers },
         body: `token=${value}`,
@@ -95,16 +96,28 @@ test("tokens: the header, the form and the address sign in; a wrong one does not
   expect([failed.status, failed.headers.getSetCookie()]).toEqual([401, []]);
   expect((await form(token, { "sec-fetch-site": "cross-site" })).status).toBe(403);
   const signed = await form(token, { "x-forwarded-proto": "https" });
-  expect([signed.status, signed.headers.get("location")]).toEqual([303, "../"]);
+  expect([signed.status, signed.headers.get("location")]).toEqual([303, "./"]);
   const [cookie = ""] = signed.headers.getSetCookie();
   expect(cookie).toContain("; Secure");
   const session = { cookie: `other=1; ${cookie.split(";")[0]}` };
   expect((await get<Session>("session", session)).body).toMatchObject({ user: "ann", canSignOut: true });
   const [, name] = /^(\w+)=/.exec(cookie)!;
   expect((await get("session", { cookie: `${name}=${token}` })).status).toBe(401);
-  const ended = await post("sign-out", {}, session);
+  const ended = await dashboard.fetch(
+    at("sign-out", { method: "POST", headers: { ...session, [requestHeader]: "1", "sec-fetch-site": "same-origin" } }),
+  );
   expect(ended.headers.getSetCookie()[0]).toMatch(new RegExp(`^${name}=; .*Max-Age=0`));
   expect((await dashboard.fetch(at(`?token=${token}x`))).status).toBe(401);
+});
+
+test("a session belongs to the folder of the dashboard, however one comes there", async () => {
+  const { dashboard } = openDesk(database(), { auth: { bearer: token }, basePath: "/admin/hathi" });
+  const go = async (path: string): Promise<unknown[]> => {
+    const { status, headers } = await dashboard.fetch(new Request(`${origin}${path}`));
+    return [status, headers.get("location"), headers.getSetCookie().length];
+  };
+  expect(await go(`/admin/hathi?token=${token}`)).toEqual([303, `hathi/?token=${token}`, 0]);
+  expect(await go(`/admin/hathi/?token=${token}`)).toEqual([303, "./", 1]);
 });
 
 test("a name and a password", async () => {
@@ -220,7 +233,7 @@ test("every address that changes something refuses other sites, forms and pages 
       expect([path, (await dashboard.fetch(at(`api/${path}`))).status]).toEqual([path, 405]);
     }
   }
-  expect((await dashboard.fetch(at("api/sign-out", { method: "POST", headers: foreign[0]![0] }))).status).toBe(403);
+  expect((await dashboard.fetch(at("sign-out", { method: "POST", headers: foreign[0]![0] }))).status).toBe(403);
 });
 
 test("a form of another site, which can send plain text with a session, changes nothing", async () => {

@@ -24,7 +24,7 @@ export interface Session {
   readonly can: readonly Permission[];
   /** No user may change anything here. */
   readonly isReadOnly: boolean;
-  /** There is a session that `POST api/sign-out` ends. */
+  /** There is a session that `POST sign-out` ends. */
   readonly canSignOut: boolean;
   /** What the page calls this installation, such as "production". */
   readonly title: string | null;

@@ -54,15 +54,23 @@ export class RequestHandler {
     if (method !== "GET" && method !== "HEAD") checkSite(request);
     if (path === "sign-in.css" && this.#gate.hasForm) return answer(signInStyle, "text/css; charset=utf-8");
     const token = address.query.token;
-    if (path === "" && method === "GET" && token !== undefined && this.#gate.hasForm)
+    if (path === "" && method === "GET" && token !== undefined && this.#gate.hasForm) {
+      // The browser keeps the session for the folder that answers: without a slash at the end, that would be the one above.
+      if (address.base !== "./") return redirect(`${address.base}?token=${encodeURIComponent(token)}`, []);
       return this.#signIn(token, incoming, address.here, address);
-    if (path === "api/sign-in" && method === "POST" && this.#gate.hasForm) {
+    }
+    // Beside the pages, and so is the sign-out: the browser keeps the session for the folder that answers.
+    if (path === "sign-in" && method === "POST" && this.#gate.hasForm) {
       const given = new URLSearchParams(await readForm(incoming)).get("token") ?? "";
-      return this.#signIn(given, incoming, "../", address);
+      return this.#signIn(given, incoming, "./", address);
     }
     const caller = await this.#gate.admit(incoming);
     if (caller instanceof Response) return caller;
     if (path.startsWith("api/")) return this.#answerApi(incoming, address, caller);
+    if (path === "sign-out" && method === "POST") {
+      checkHeader(request);
+      return answerJson({}, { cookies: this.#gate.signOut() });
+    }
     if (method !== "GET" && method !== "HEAD")
       throw new Refusal("wrong-method", "Pages are read with GET.", { allow: "GET, HEAD" });
     return (await this.#assets.file(path, request)) ?? this.#page(address);
@@ -78,7 +86,6 @@ export class RequestHandler {
     const name = path.slice("api/".length);
     const isChange = method !== "GET" && method !== "HEAD";
     if (isChange) checkHeader(request);
-    if (name === "sign-out" && method === "POST") return answerJson({}, { cookies: this.#gate.signOut() });
     findRoute(method, name);
     const body = isChange ? await readJson(request, node) : undefined;
     return answerCall(await this.#open(), method, name, { query, caller, body });

@@ -25,7 +25,7 @@ export function signInPage(base: string, isWrong: boolean): Response {
 <link rel="stylesheet" href="sign-in.css">
 </head>
 <body>
-<form method="post" action="api/sign-in">
+<form method="post" action="sign-in">
 <h1>Hathi</h1>
 ${isWrong ? '<p role="alert">This token is not known.</p>' : ""}
 <label>Token<input name="token" type="password" autocomplete="current-password" required autofocus></label>

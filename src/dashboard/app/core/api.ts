@@ -43,7 +43,16 @@ export function act<Name extends keyof ActionBodies>(name: Name, body: ActionBod
 }
 
 export function post<Answer>(path: string, body: unknown): Promise<Answer> {
-  return request(apiAddress(path), {
+  return send(apiAddress(path), body);
+}
+
+/** Ends the session. */
+export function signOut(): Promise<unknown> {
+  return send(`${base}/sign-out`, {});
+}
+
+function send<Answer>(url: string, body: unknown): Promise<Answer> {
+  return request(url, {
     method: "POST",
     headers: { "content-type": "application/json", [requestHeader]: "1" },
     body: JSON.stringify(body),

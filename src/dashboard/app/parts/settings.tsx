@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { messageOf, post } from "../core/api.ts";
+import { messageOf, signOut } from "../core/api.ts";
 import { setPreference, usePreference } from "../core/preferences.ts";
 import { useSession } from "../core/session.ts";
 import { Icon } from "./icon.tsx";
@@ -26,9 +26,9 @@ export function Settings({ onKeys }: { readonly onKeys: () => void }): JSX.Eleme
       document.removeEventListener("keydown", close);
     };
   }, [isOpen]);
-  const signOut = async (): Promise<void> => {
+  const leave = async (): Promise<void> => {
     try {
-      await post("sign-out", {});
+      await signOut();
       window.location.reload();
     } catch (error) {
       tell(messageOf(error), { isBad: true });
@@ -72,7 +72,7 @@ export function Settings({ onKeys }: { readonly onKeys: () => void }): JSX.Eleme
           {session.isReadOnly && <p class="faint">Read-only: nothing can be changed here.</p>}
           <p class="faint">Hathi {session.version}</p>
           {session.canSignOut && (
-            <button type="button" onClick={() => void signOut()}>
+            <button type="button" onClick={() => void leave()}>
               Sign out
             </button>
           )}
