@@ -149,13 +149,11 @@ test("a wait follows its job, whatever others do to it", async () => {
   expect(await replaced.wait).toBe("second");
   const first = await waiting("b");
   const same = utils.addJobAndWait("echo", "second", { jobKey: "b", jobKeyMode: "unsafe_dedupe" });
-  // Nothing else would wake the worker, and before the second add the job must not run.
-  const added = "select id from graphile_worker.jobs where key = 'b' and revision = 1";
-  const [job] = await until(async () => {
-    const rows = await db.query<{ id: string }>(added);
-    return rows.length > 0 && rows;
-  });
-  await utils.rescheduleJobs([job!.id], { runAt: new Date() });
+  // Before the second add the job must not run; after it, nothing else would wake the worker.
+  const added = "select from graphile_worker.jobs where key = 'b' and revision = 1";
+  await until(async () => (await db.query(added)).length === 1);
+  await db.query("update graphile_worker._private_jobs set run_at = now() where key = 'b'");
+  await db.query(`select pg_notify('jobs:insert', '{"count":1}')`);
   expect(await Promise.all([first.wait, same])).toEqual(["first", "first"]);
 
   // Replaced, removed or cancelled while it runs: it is another job, and this one goes on to its end.
