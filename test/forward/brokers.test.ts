@@ -183,12 +183,22 @@ for (const { name, program, start, prepare, receive, killsEveryMs, drops } of br
           }
           return added.size >= count && isHit() && (await left(1)) === 0;
         };
+        let isTroubled: unknown;
+        trouble.catch((error: unknown) => {
+          isTroubled = error;
+        });
         await until(isAllForwarded, {
           withinMs: isLarge ? 1_500_000 : 240_000,
-          what: `all jobs are forwarded (seed ${seed}): ${workers.map((worker) => worker.output().slice(-500)).join("\n")}`,
-        }).finally(() => {
-          isOver = true;
-        });
+          what: `all jobs are forwarded (seed ${seed})`,
+        })
+          .catch(async (error: Error) => {
+            const said = workers.map((worker) => `${worker.pid}: ${worker.output().slice(-1_000)}`).join("\n");
+            const state = { hits, added: added.size, left: await left(count), isTroubled: String(isTroubled) };
+            throw new Error(`${error.message}\n${JSON.stringify(state)}\n${said}`);
+          })
+          .finally(() => {
+            isOver = true;
+          });
         const seconds = (Date.now() - startedAt) / 1000;
         await trouble;
 

@@ -89,14 +89,22 @@ async function startServer(recipe: Recipe): Promise<Server> {
     process.kill(-child.pid!, "SIGKILL");
     await gone;
   };
-  const start = async (): Promise<void> => {
+  const launch = (): void => {
     child = spawn(command, args(port, folder), {
       env: { ...process.env, ...env?.(port, folder) },
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
     });
     for (const stream of [child.stdout!, child.stderr!]) stream.on("data", (data) => (output += data));
-    await until(() => answers(port, greeting), { withinMs, what: `${command} listens` }).catch((error: Error) => {
+  };
+  const isUp = async (): Promise<boolean> => {
+    // What was killed a moment ago may still have had its ports.
+    if (child && (child.exitCode !== null || child.signalCode !== null)) launch();
+    return answers(port, greeting);
+  };
+  const start = async (): Promise<void> => {
+    launch();
+    await until(isUp, { withinMs, what: `${command} listens` }).catch((error: Error) => {
       throw new Error(`${error.message}; it said\n${output.slice(-2_000)}`);
     });
   };
