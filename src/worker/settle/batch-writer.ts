@@ -17,7 +17,7 @@ export interface BatchWriterOptions extends ConcludeOptions {
   readonly writes: SureWrites;
   readonly releases: QueueReleases;
   readonly lend: Lend;
-  /** Jobs of these queues that have ended and are not written yet, and do not release them with another statement than the one for `batch`. */
+  /** Jobs of these queues that have ended and are not written yet, and do not release them with a statement other than the one for `batch`. */
   readonly endedIn: (queueIds: readonly number[], batch: readonly EndedJob[]) => string[];
 }
 
