@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 
 const help = `npm run bench -- [scenario …] [options]
 
-Scenarios: s1 … s18 (default: all)
+Scenarios: s1 … s19 (default: all)
   --only a,b         systems or families to run: ours, graphile-worker, graphile-worker-tuned, pg-boss, bullmq, …
   --case a,b         only cases whose title is or contains one of these; nothing is written
   --keep             with --case: writes those cases, and keeps the others as they were measured before

@@ -38,7 +38,7 @@ export async function resetStatements(server) {
 export async function readStatements(server, place) {
   if (!server.hasStatements) return undefined;
   const { rows } = await server.admin.query(
-    `select query, calls::float8 as calls
+    `select query, calls::float8 as calls, total_exec_time + total_plan_time as ms
      from pg_stat_statements join pg_database on pg_database.oid = dbid
      where datname = $1 and toplevel and query not like '%/* bench */%'
        -- Checks of deferred foreign keys are the server's own.

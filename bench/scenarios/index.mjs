@@ -15,8 +15,9 @@ import { s14 } from "./s14-limits.mjs";
 import { s16 } from "./s16-fleet.mjs";
 import { s17 } from "./s17-cancel.mjs";
 import { s18 } from "./s18-dashboard.mjs";
+import { s19 } from "./s19-metrics.mjs";
 
-const all = [s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s16, s17, s18];
+const all = [s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s16, s17, s18, s19];
 
 export function chooseScenarios(names) {
   if (names.length === 0) return all;

@@ -1,0 +1,94 @@
+import { sleep } from "../measure/clock.mjs";
+import { readServer, readStatements, resetStatements } from "../measure/counters.mjs";
+import { withPlace } from "../measure/drain-filled.mjs";
+import { oursMetered } from "../systems/ours.mjs";
+import { withProcesses } from "../worker-process.mjs";
+
+const notMeasured = "it does not measure itself, or that was not tried";
+/** What only a worker with metrics sends. */
+const sentForMetrics = /_hathi_read_rollup|_hathi_record_times/;
+
+/**
+ * Half of the processes have metrics on and half have not, and all drain the same table at the same time: what the machine does
+ * meanwhile hits both alike, which no two drains in turns have in common. The server's part is the time of the statements that
+ * only metrics send; one process sends most of them for all.
+ */
+export const s19 = {
+  name: "s19",
+  title: "What metrics cost a drain",
+  about:
+    "Trivial jobs, half of the processes with metrics and half without, in the same drain; CPU per job of each half once a fifth is done.",
+  target: "below 2 % of all CPU time",
+  metrics: [
+    { key: "percent", title: "% of all CPU", better: "lower" },
+    { key: "nodeOffUs", title: "Node µs per job without", better: "lower" },
+    { key: "nodeOnUs", title: "Node µs per job with", better: "lower" },
+    { key: "serverPercent", title: "% of the server's statement time", better: "lower" },
+  ],
+  lacks: { "graphile-worker": notMeasured, "pg-boss": notMeasured, bullmq: notMeasured },
+  cases: ({ scale }) =>
+    [2, 4].map((processes) => ({ title: `${processes} processes`, jobs: scale(800_000), processes })),
+  measure: (context, { jobs, processes }) =>
+    withPlace(context, [{ count: jobs }], async (place) => {
+      const { system, options, server } = context;
+      await server.admin.query("checkpoint");
+      const scripts = Array.from({ length: processes }, () => system.worker);
+      return withProcesses(scripts, async (workers) => {
+        // Which half comes first changes from round to round.
+        const isMetered = alternate();
+        await resetStatements(server);
+        await Promise.all(
+          workers.map((worker, i) => {
+            const plain = system.settings(options);
+            const settings = isMetered(i) ? { ...plain, ...oursMetered.settings(options) } : plain;
+            return worker.call("start", { place: place.address, settings, tasks: ["job"], behaviour: "noop" });
+          }),
+        );
+        const ran = () => sum(workers.map((worker) => worker.progress.ran));
+        const read = async () => ({
+          server: (await readServer(server)).pgCpuMs,
+          cpuMs: (await Promise.all(workers.map((worker) => worker.call("usage")))).map(({ cpuMs }) => cpuMs),
+          ran: workers.map((worker) => worker.progress.ran),
+        });
+        while (ran() < jobs * 0.2) await sleep(5);
+        const before = await read();
+        while (ran() < jobs * 0.97) await sleep(5);
+        const after = await read();
+        while (ran() < jobs) await sleep(5);
+
+        const done = after.ran.map((count, i) => count - before.ran[i]);
+        const perJobUs = (metered) => {
+          const ofHalf = (values) => sum(values.filter((_, i) => isMetered(i) === metered));
+          return (ofHalf(after.cpuMs.map((ms, i) => ms - before.cpuMs[i])) * 1000) / ofHalf(done);
+        };
+        const [nodeOffUs, nodeOnUs] = [perJobUs(false), perJobUs(true)];
+        const serverUs = ((after.server - before.server) * 1000) / sum(done);
+        const serverShare = await shareOfMetrics(server, place);
+        await Promise.all(workers.map((worker) => worker.call("stop")));
+        return {
+          percent: (100 * (nodeOnUs - nodeOffUs + serverUs * serverShare)) / (nodeOffUs + serverUs * (1 - serverShare)),
+          nodeOffUs,
+          nodeOnUs,
+          serverPercent: 100 * serverShare,
+          pgCpuUs: serverUs,
+        };
+      });
+    }),
+};
+
+let rounds = 0;
+
+function alternate() {
+  const round = rounds++;
+  return (i) => (i + round) % 2 === 0;
+}
+
+async function shareOfMetrics(server, place) {
+  const statements = await readStatements(server, place);
+  const time = (some) => sum(some.map(({ ms }) => ms));
+  return time(statements.filter(({ query }) => sentForMetrics.test(query))) / time(statements);
+}
+
+function sum(values) {
+  return values.reduce((total, value) => total + value, 0);
+}
