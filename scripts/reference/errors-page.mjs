@@ -14,7 +14,7 @@ const forWaiting = ["JobFailedError", "WaitTimeoutError", "JobUnknownError"];
 const forTasks = ["SnoozeError", "RateLimitError", "UnrecoverableError", "CancelJobError"];
 const forSignals = ["JobCancelledError", "TimeoutError", "JobLostError", "ShutdownAbortError"];
 /** What the public functions raise. */
-const sqlFiles = ["000002-sql-api", "000011-add-guards", "000008-pause", "000015-limits"];
+const sqlFiles = ["000002-sql-api", "000011-add-guards", "000008-pause", "000015-limits", "000016-limit-changes"];
 
 export function makeErrorsPage() {
   const errors = files.flatMap(readErrors);
