@@ -28,9 +28,12 @@ function placeOf({ metadata }: DeadWorker): string {
   return ` (process ${String(metadata.pid)}${host})`;
 }
 
-/** Which jobs blocked the worker's event loop, if its last heartbeats reported it. */
+/** What blocked the worker's event loop, if its last heartbeats reported it. */
 function blockOf({ metadata }: DeadWorker): string {
-  if (typeof metadata !== "object" || metadata === null || !("blocked" in metadata)) return "";
-  const blocked = metadata.blocked as { jobs?: unknown };
-  return Array.isArray(blocked.jobs) ? `, its event loop blocked by job ${blocked.jobs.map(String).join(" or ")}` : "";
+  const { blocked } = (metadata ?? {}) as { blocked?: { jobs?: unknown } | null };
+  const jobs = blocked?.jobs;
+  if (!Array.isArray(jobs)) return "";
+  return jobs.length === 0
+    ? ", its event loop blocked while no job was running"
+    : `, its event loop blocked by job ${jobs.map(String).join(" or ")}`;
 }
