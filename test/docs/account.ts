@@ -40,8 +40,11 @@ export function freshEnvironment(home: string): NodeJS.ProcessEnv {
     dirname(process.execPath),
     ..."/usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin".split(" "),
   ];
-  const proxies = Object.entries(process.env).filter(([name]) => /^(https?|no)_proxy$/i.test(name));
-  return { PATH: folders.join(":"), HOME: home, ...Object.fromEntries(proxies) };
+  // What a network asks of everything that goes through it: its proxies, and the certificate that they show.
+  const network = Object.entries(process.env).filter(([name]) =>
+    /^(https?_proxy|no_proxy|node_extra_ca_certs)$/i.test(name),
+  );
+  return { PATH: folders.join(":"), HOME: home, ...Object.fromEntries(network) };
 }
 
 /** Makes an account the owner of a folder and all in it. */
