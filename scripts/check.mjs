@@ -1,5 +1,5 @@
-// Checks that do not run the code, the fastest first. The types of private packages are needed for them; `--no-install` takes those that are there.
-import { spawnSync } from "node:child_process";
+// Checks that do not run the code, all at once. The types of private packages are needed for them; `--no-install` takes those that are there.
+import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { installPrivate } from "./install-private.mjs";
 
@@ -14,15 +14,31 @@ const checks = [
 ];
 
 if (!process.argv.includes("--no-install")) installPrivate();
-const failed = [];
-for (const [name, command] of checks) {
-  const { status, stdout, stderr } = spawnSync("npx", ["--no-install", ...command.split(" ")], {
-    cwd: root,
-    encoding: "utf8",
-    shell: process.platform === "win32",
-  });
-  console.log(`${status === 0 ? "✓" : "✗"} ${name}`);
-  if (status !== 0) failed.push(`${stdout}${stderr}`);
-}
+const outputs = await Promise.all(checks.map(([name, command]) => check(name, command)));
+const failed = outputs.filter((output) => output !== undefined);
 for (const output of failed) console.error(output);
 process.exitCode = failed.length === 0 ? 0 : 1;
+
+/** Gives what a check printed if it failed. */
+function check(name, command) {
+  const child = spawn("npx", ["--no-install", ...command.split(" ")], {
+    cwd: root,
+    stdio: ["ignore", "pipe", "pipe"],
+    shell: process.platform === "win32",
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text) => {
+      output += text;
+    });
+  }
+  return new Promise((resolve) => {
+    child.once("error", (error) => {
+      output += `${error.message}\n`;
+    });
+    child.once("close", (status) => {
+      console.log(`${status === 0 ? "✓" : "✗"} ${name}`);
+      resolve(status === 0 ? undefined : output);
+    });
+  });
+}
