@@ -68,6 +68,8 @@ export class Heart {
   #metadata: WorkerMetadata;
   #connection: HeartbeatConnection | undefined;
   #former: SessionRow | undefined;
+  /** The line was lost, and no heartbeat has arrived over the new one yet. */
+  #isOnNewLine = false;
   /** The worker and the key that others know. */
   #told = "";
   #isOverdue = false;
@@ -162,7 +164,8 @@ export class Heart {
   #recover(atMs: number): void {
     const { board, tell } = this.#surroundings;
     const troubleMs = this.#troubledAt === undefined ? 0 : monotonicMs() - this.#troubledAt;
-    board.witness(this.#witness.note(atMs, troubleMs), atMs);
+    board.witness(this.#witness.note(atMs, troubleMs, this.#isOnNewLine), atMs, this.#witness.lineSince);
+    this.#isOnNewLine = false;
     if (this.#troubledAt !== undefined) tell({ kind: "well" });
     this.#troubledAt = undefined;
   }
@@ -249,8 +252,10 @@ export class Heart {
   }
 
   #close(): void {
-    this.#former = this.#connection?.session ?? this.#former;
-    this.#connection?.close();
+    if (!this.#connection) return;
+    this.#former = this.#connection.session ?? this.#former;
+    this.#isOnNewLine = true;
+    this.#connection.close();
     this.#connection = undefined;
   }
 }

@@ -9,7 +9,15 @@ const deadline = 2;
 const steadySince = 3;
 const beatenAt = 4;
 const latestBy = 5;
-const firstSlot = 6;
+const lineSince = 6;
+const firstSlot = 7;
+
+/** The last heartbeat arrived at `atMs`, and by then they had arrived without a break for `forMs`, and over the same line for `lineForMs`. */
+export interface Witnessed {
+  readonly atMs: number;
+  readonly forMs: number;
+  readonly lineForMs: number;
+}
 
 /** Milliseconds of the monotonic clock that all threads share. */
 const sharedOffsetMs = Number(monotonicNs()) / 1e6 - monotonicMs();
@@ -69,16 +77,20 @@ export class LoopBoard {
     this.#times[deadline] = Math.min(this.#times[deadline]!, sharedMs() + withinMs);
   }
 
-  /** A heartbeat arrived at `atMs` by the server's clock, the last of those that have arrived without a break since `sinceMs`. */
-  witness(sinceMs: number, atMs: number): void {
+  /**
+   * A heartbeat arrived at `atMs` by the server's clock, the last of those that have arrived without a break since `sinceMs`; our line has not been
+   * lost since `lineSinceMs`.
+   */
+  witness(sinceMs: number, atMs: number, lineSinceMs: number): void {
     this.#times[steadySince] = sinceMs;
+    this.#times[lineSince] = lineSinceMs;
     this.#times[beatenAt] = atMs;
   }
 
-  /** The time that is covered by heartbeats without a break, and when the last of them arrived; by the server's clock. */
-  get witnessed(): { readonly forMs: number; readonly atMs: number } {
+  /** What the heartbeats have witnessed, by the server's clock. */
+  get witnessed(): Witnessed {
     const atMs = this.#times[beatenAt]!;
-    return { forMs: atMs - this.#times[steadySince]!, atMs };
+    return { atMs, forMs: atMs - this.#times[steadySince]!, lineForMs: atMs - this.#times[lineSince]! };
   }
 
   /** The jobs that run, the one that started last in front: it is the most likely to stand in the way of the others. */

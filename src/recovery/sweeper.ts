@@ -9,9 +9,10 @@ import { Pulse } from "../util/pulse.ts";
 import { staggeredShare } from "../util/stagger.ts";
 import { monotonicMs } from "../util/timers.ts";
 import { describeSweep } from "./describe-sweep.ts";
+import type { Witnessed } from "./loop-board.ts";
 import { sweep } from "./sweep.ts";
 import type { SweepHooks } from "./sweep-options.ts";
-import { judgingMs, maxGapMs } from "./witness.ts";
+import { graceMs, judgingMs, maxGapMs } from "./witness.ts";
 
 export interface SweeperOptions {
   readonly database: Database;
@@ -22,7 +23,7 @@ export interface SweeperOptions {
   readonly hooks: SweepHooks;
   readonly keepRules: KeepRules;
   /** What the worker's own heartbeats have witnessed; undefined if the last of them is overdue. */
-  readonly witnessed: () => { readonly forMs: number; readonly atMs: number } | undefined;
+  readonly witnessed: () => Witnessed | undefined;
   /** Called with the milliseconds until a parked job may be adopted; Infinity if none is parked. */
   readonly onParked: (inMs: number) => void;
 }
@@ -103,7 +104,7 @@ export class Sweeper {
   /** Gives when to look again. */
   async #look(): Promise<number> {
     const { database, settings, sweeperId } = this.#options;
-    const watch = { graceMs: settings.crashGrace };
+    const watch = { graceMs: this.#graceMs };
     const [row] =
       monotonicMs() < this.#othersUntil
         ? await database.run(watchLinesAnnouncing, { ...watch, by: sweeperId(), schema: database.schema })
@@ -128,6 +129,11 @@ export class Sweeper {
     return witnessed.forMs;
   }
 
+  /** How long a line must have been lost before its worker counts as dead. */
+  get #graceMs(): number {
+    return graceMs(this.#options.settings, this.#options.witnessed()?.lineForMs ?? 0);
+  }
+
   /** Of many processes one does the full sweep, and the others leave it at that. */
   async #isOurTurn(): Promise<boolean> {
     const { database, settings } = this.#options;
@@ -138,7 +144,8 @@ export class Sweeper {
 
   /** True if it recovered jobs. */
   async #sweep(withOrphans: boolean): Promise<boolean> {
-    const { database, settings, hooks, keepRules, logger, sweeperId } = this.#options;
+    const { database, hooks, keepRules, logger, sweeperId } = this.#options;
+    const settings = { ...this.#options.settings, crashGrace: this.#graceMs };
     const witnessedMs = (nowMs: number): number => this.#witnessedMs(nowMs);
     const how = { settings, withOrphans, witnessedMs, dryRun: false, hooks, keepRules, sweeperId: sweeperId() };
     const result = await sweep(database, how);

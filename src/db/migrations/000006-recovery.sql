@@ -7,7 +7,8 @@
 --      afterwards. Only the sweep decides about a death, and it has the worker's row locked while it does.
 --   2. What a buried worker had claimed is settled under the id that it was claimed with, or belongs to the sweep; never both.
 --   3. A sweep takes jobs from a worker only if its last heartbeat is older than the threshold, or if the lock of its current line
---      has been free for the grace period. The lock of an earlier line, whose session the server may still hold, means nothing.
+--      has been free for the grace period, which is longer while the sweeper's own line is new: what took that may have taken others.
+--      The lock of an earlier line, whose session the server may still hold, means nothing.
 --   4. A recovered job keeps its priority, run_at and id, and its queue stays locked until it has had its turn, so nothing overtakes it.
 --   5. Jobs that were claimed and not started come back at once: no delay, no crash counted.
 --   6. A job fails permanently only after deaths in which it was the sole suspect, each soon after it had started.
