@@ -68,8 +68,11 @@ export async function setView(page: Page, { width, theme }: View): Promise<void>
 export async function inEveryView(page: Page, act: (view: View, isThorough: boolean) => Promise<void>): Promise<void> {
   for (const view of views) {
     await setView(page, view);
-    await act(view, view === views[0] || view === views.at(-1)).catch((error: unknown) => {
-      throw new Error(`At ${view.width} px, ${view.theme}: ${String(error)}`, { cause: error });
+    await act(view, view === views[0] || view === views.at(-1)).catch(async (error: unknown) => {
+      const shown = await page.locator("body").ariaSnapshot({ timeout: 5_000 }).catch(String);
+      throw new Error(`At ${view.width} px, ${view.theme}: ${String(error)}\n${page.url()} shows:\n${shown}`, {
+        cause: error,
+      });
     });
   }
 }
