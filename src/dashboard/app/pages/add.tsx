@@ -27,7 +27,7 @@ export function AddPage(): JSX.Element {
   const change = (changes: Partial<Draft>): void => {
     setProblem(undefined);
     if (changes.payload !== undefined) setEdited(true);
-    setDraft({ ...draft, ...changes });
+    setDraft((known) => ({ ...known, ...changes }));
   };
   const task = draft.task.trim();
   const json = parsePayload(draft.payload);
