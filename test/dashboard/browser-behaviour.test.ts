@@ -336,6 +336,35 @@ test.skipIf(!hasBrowser)(
   },
 );
 
+test.skipIf(!hasBrowser)(
+  "a payload is written as JSON by whoever began before the task's fields were known",
+  async () => {
+    const { url } = await makeScene();
+    const page = await open(url);
+    let isAsked = false;
+    let answer = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await page.route("**/api/form*", async (route) => {
+      isAsked = true;
+      await held;
+      await route.continue();
+    });
+    await visit(page, "jobs/new?task=order");
+    const json = page.getByLabel("Payload (JSON)", { exact: true });
+    await json.focus();
+    await until(() => isAsked);
+    answer();
+    await page.getByRole("button", { name: "Edit in fields" }).waitFor();
+    await page.keyboard.press("End");
+    await page.keyboard.type(" ");
+    expect(await json.inputValue()).toMatch(/^\{\} $/);
+    await page.getByRole("button", { name: "Edit in fields" }).click();
+    await page.getByLabel("amount", { exact: true }).waitFor();
+  },
+);
+
 test.skipIf(!hasBrowser)("it works below any path, and offers nothing that a person may not do", async () => {
   const { database, utils } = await makeScene();
   const job = await utils.addJob("held", {}, { runAt: later() });

@@ -21,7 +21,7 @@ interface PayloadEditorProps {
 
 /** The payload of a new job: a field for each key where the task's schema names them, and JSON otherwise or if one prefers. */
 export function PayloadEditor({ form, text, problems, problem, isCopy, change }: PayloadEditorProps): JSX.Element {
-  // Whoever has begun to write JSON goes on with it.
+  // Whoever is about to write JSON goes on with it: the fields, which come later, would take the text area away.
   const [prefersJson, setPrefersJson] = useState(false);
   const json = parsePayload(text);
   const value = json.value ?? {};
@@ -67,10 +67,8 @@ export function PayloadEditor({ form, text, problems, problem, isCopy, change }:
               spellcheck={false}
               aria-invalid={wrong !== undefined}
               value={text}
-              onInput={(event) => {
-                setPrefersJson(true);
-                change(event.currentTarget.value);
-              }}
+              onFocus={() => setPrefersJson(true)}
+              onInput={(event) => change(event.currentTarget.value)}
             />
           )}
         </Field>
