@@ -1,4 +1,4 @@
-import { sleep } from "../measure/clock.mjs";
+import { now, sleep } from "../measure/clock.mjs";
 import { readServer, readStatements, resetStatements } from "../measure/counters.mjs";
 import { withPlace } from "../measure/drain-filled.mjs";
 import { oursMetered } from "../systems/ours.mjs";
@@ -30,61 +30,69 @@ export const s19 = {
     [2, 4].map((processes) => ({ title: `${processes} processes`, jobs: scale(800_000), processes })),
   measure: (context, { jobs, processes }) =>
     withPlace(context, [{ count: jobs }], async (place) => {
-      const { system, options, server } = context;
-      await server.admin.query("checkpoint");
-      const scripts = Array.from({ length: processes }, () => system.worker);
-      return withProcesses(scripts, async (workers) => {
-        // Which half comes first changes from round to round.
-        const isMetered = alternate();
-        await resetStatements(server);
-        await Promise.all(
-          workers.map((worker, i) => {
-            const plain = system.settings(options);
-            const settings = isMetered(i) ? { ...plain, ...oursMetered.settings(options) } : plain;
-            return worker.call("start", { place: place.address, settings, tasks: ["job"], behaviour: "noop" });
-          }),
-        );
-        const ran = () => sum(workers.map((worker) => worker.progress.ran));
-        const read = async () => ({
-          server: (await readServer(server)).pgCpuMs,
-          cpuMs: (await Promise.all(workers.map((worker) => worker.call("usage")))).map(({ cpuMs }) => cpuMs),
-          ran: workers.map((worker) => worker.progress.ran),
-        });
-        while (ran() < jobs * 0.2) await sleep(5);
-        const before = await read();
-        while (ran() < jobs * 0.97) await sleep(5);
-        const after = await read();
-        while (ran() < jobs) await sleep(5);
-
-        const done = after.ran.map((count, i) => count - before.ran[i]);
-        const perJobUs = (metered) => {
-          const ofHalf = (values) => sum(values.filter((_, i) => isMetered(i) === metered));
-          return (ofHalf(after.cpuMs.map((ms, i) => ms - before.cpuMs[i])) * 1000) / ofHalf(done);
-        };
-        const [nodeOffUs, nodeOnUs] = [perJobUs(false), perJobUs(true)];
-        const serverUs = ((after.server - before.server) * 1000) / sum(done);
-        const serverShare = await shareOfMetrics(server, place);
-        await Promise.all(workers.map((worker) => worker.call("stop")));
-        return {
-          percent: (100 * (nodeOnUs - nodeOffUs + serverUs * serverShare)) / (nodeOffUs + serverUs * (1 - serverShare)),
-          nodeOffUs,
-          nodeOnUs,
-          serverPercent: 100 * serverShare,
-          pgCpuUs: serverUs,
-        };
-      });
+      await context.server.admin.query("checkpoint");
+      const scripts = Array.from({ length: processes }, () => context.system.worker);
+      return withProcesses(scripts, (workers) => measureHalves(context, place, workers, jobs));
     }),
 };
 
 let rounds = 0;
 
-function alternate() {
+async function measureHalves({ system, options, server }, place, workers, jobs) {
+  // Which half comes first changes from round to round.
   const round = rounds++;
-  return (i) => (i + round) % 2 === 0;
+  const isMetered = (i) => (i + round) % 2 === 0;
+  await resetStatements(server);
+  await Promise.all(
+    workers.map((worker, i) => {
+      const plain = system.settings(options);
+      const settings = isMetered(i) ? { ...plain, ...oursMetered.settings(options) } : plain;
+      return worker.call("start", { place: place.address, settings, tasks: ["job"], behaviour: "noop" });
+    }),
+  );
+  const until = now() + options.limitMs;
+  const read = async () => ({
+    server: (await readServer(server)).pgCpuMs,
+    cpuMs: (await Promise.all(workers.map((worker) => worker.call("usage")))).map(({ cpuMs }) => cpuMs),
+    ran: workers.map((worker) => worker.progress.ran),
+  });
+  await haveRun(workers, jobs * 0.2, until);
+  const before = await read();
+  await haveRun(workers, jobs * 0.97, until);
+  const after = await read();
+  await haveRun(workers, jobs, until);
+
+  const done = after.ran.map((count, i) => count - before.ran[i]);
+  const perJobUs = (metered) => {
+    const ofHalf = (values) => sum(values.filter((_, i) => isMetered(i) === metered));
+    return (ofHalf(after.cpuMs.map((ms, i) => ms - before.cpuMs[i])) * 1000) / ofHalf(done);
+  };
+  const [nodeOffUs, nodeOnUs] = [perJobUs(false), perJobUs(true)];
+  const serverUs = ((after.server - before.server) * 1000) / sum(done);
+  const serverShare = await shareOfMetrics(server, place);
+  await Promise.all(workers.map((worker) => worker.call("stop")));
+  return {
+    percent: (100 * (nodeOnUs - nodeOffUs + serverUs * serverShare)) / (nodeOffUs + serverUs * (1 - serverShare)),
+    nodeOffUs,
+    nodeOnUs,
+    serverPercent: 100 * serverShare,
+    pgCpuUs: serverUs,
+  };
+}
+
+/** A process that died, or does not get on, must not hang the benchmark. */
+async function haveRun(workers, count, until) {
+  while (sum(workers.map((worker) => worker.progress.ran)) < count) {
+    const dead = workers.find((worker) => worker.failure);
+    if (dead) throw dead.failure;
+    if (now() > until) throw new Error("The jobs were not done within the limit; it needs a higher --limit.");
+    await sleep(5);
+  }
 }
 
 async function shareOfMetrics(server, place) {
   const statements = await readStatements(server, place);
+  if (!statements) throw new Error("The server's part is not known without pg_stat_statements.");
   const time = (some) => sum(some.map(({ ms }) => ms));
   return time(statements.filter(({ query }) => sentForMetrics.test(query))) / time(statements);
 }
