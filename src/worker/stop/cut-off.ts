@@ -49,8 +49,9 @@ export async function writeWhatIsLeft({
   const giveUpTimer = setTimeout(() => writeBack.giveUp(tooLate), forcefulMs);
   const cancel = new AbortController();
   const written = async (): Promise<boolean> => {
-    await intake.ended(); // what it still brings is returned
-    await Promise.all([writeBack.settled(), keeper.stop(), cancels?.stop(), intake.stopListening()]);
+    // Listening ends at once: where jobs hold all other connections, the last claim and the last writes need this one.
+    await Promise.all([intake.stopListening(), intake.ended()]); // what it still brings is returned
+    await Promise.all([writeBack.settled(), keeper.stop(), cancels?.stop()]);
     await writeBack.returned();
     await Promise.all([queueNotices?.close(), placeNotices.close()]);
     return true;

@@ -1,5 +1,6 @@
 import { ShutdownError } from "../../errors.ts";
 import { ShutdownAbortError } from "../../job-errors.ts";
+import { deferred } from "../../util/deferred.ts";
 import { sleep } from "../../util/sleep.ts";
 import { clearTimeout, setTimeout } from "../../util/timers.ts";
 import type { Flow } from "../flow.ts";
@@ -13,6 +14,8 @@ const timeIsOver = "The worker is shutting down and the job's time is over.";
 const patienceMs = 60_000;
 /** A grace period says how long the end may take; the last writes get this much on top of it. */
 const overtimeMs = 5_000;
+/** How long it takes at most to notice that writes were given up; a claim without a connection would wait for ever. */
+const noticeMs = 1_000;
 
 /**
  * The flow cut off at the left and drained to the right: resolves when all is written and nothing is held any more. A database
@@ -21,12 +24,17 @@ const overtimeMs = 5_000;
 export async function windDown(flow: Flow, options: PoolOptions): Promise<void> {
   const { shutdownGracePeriod } = options.settings;
   let timer: NodeJS.Timeout | undefined;
+  const tooLate = deferred<never>();
   const writeWithin = (ms: number): void => {
-    timer ??= setTimeout(() => flow.writeBack.giveUp(stayedAway(ms)), ms);
+    timer ??= setTimeout(() => {
+      const error = stayedAway(ms);
+      flow.writeBack.giveUp(error);
+      timer = setTimeout(() => tooLate.reject(error), noticeMs);
+    }, ms);
   };
   if (shutdownGracePeriod !== undefined) writeWithin(shutdownGracePeriod + overtimeMs);
   try {
-    await drain(flow, options, () => writeWithin(patienceMs));
+    await Promise.race([drain(flow, options, () => writeWithin(patienceMs)), tooLate.promise]);
   } finally {
     clearTimeout(timer);
   }
@@ -34,7 +42,8 @@ export async function windDown(flow: Flow, options: PoolOptions): Promise<void> 
 
 function stayedAway(ms: number): ShutdownError {
   return new ShutdownError(
-    `The database is unreachable and did not accept the worker's last writes within ${ms / 1000} s, so the worker ends without them. ` +
+    `The database did not accept the worker's last writes within ${ms / 1000} s (it is unreachable, or jobs hold every connection ` +
+      "of the pool), so the worker ends without them. " +
       "Jobs whose outcome could not be written, or whose claim response was lost, stay locked until recovery releases them.",
   );
 }
@@ -43,11 +52,12 @@ async function drain(flow: Flow, options: PoolOptions, onNothingRuns: () => void
   const { intake, localQueue, dispatcher, writeBack, queueNotices, placeNotices, keeper, cancels } = flow;
   intake.close();
   keeper.stopSweeping();
-  await intake.ended();
   localQueue?.release();
   writeBack.returnUnstarted(dispatcher.close());
+  // A claim may wait for a connection that only the end of a job, or of listening, sets free; what it still brings is returned.
+  const claimsEnded = intake.ended().then(() => writeBack.returned());
   const slotsEnded = waitForSlots(flow, options).then(onNothingRuns);
-  await Promise.all([writeBack.returned(), slotsEnded, intake.stopListening()]);
+  await Promise.all([claimsEnded, slotsEnded, intake.stopListening()]);
   await Promise.all([writeBack.settled(), keeper.stop(), cancels?.stop()]);
   await Promise.all([queueNotices?.close(), placeNotices.close()]);
   await writeBack.returnStrays();

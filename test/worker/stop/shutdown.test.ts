@@ -1,9 +1,8 @@
-import { expect, onTestFinished, test } from "vitest";
-import { run } from "../../../src/runner/run.ts";
+import { expect, test } from "vitest";
+import type { Task } from "../../../src/task.ts";
 import { freshDatabase, testPool } from "../../support/database.ts";
-import { rememberingLogger } from "../../support/log.ts";
 import { until } from "../../support/wait.ts";
-import { heldTask, startPool, startWorker } from "../kit.ts";
+import { heldTask, never, startPool, startWorker } from "../kit.ts";
 
 test("a graceful stop waits for running jobs, starts no further ones, and then everything is closed", async () => {
   const db = await freshDatabase();
@@ -209,23 +208,70 @@ test("kill() ends a stop that waits", async () => {
   expect(await db.jobs()).toMatchObject([{ locked_by: null, attempts: 1 }]);
 });
 
-test("a forceful shutdown ends though the pool has no connection to spare", async () => {
+test("a forceful shutdown writes how jobs ended, and keeps no connection, though only the one that listens is not theirs", async () => {
   const db = await freshDatabase();
   const pgPool = testPool(db.url, 2);
   pgPool.on("connect", (client) => client.on("error", () => undefined));
   const held = heldTask();
-  const { logger } = rememberingLogger();
-  const runner = await run({
-    pgPool,
-    logger,
-    noHandleSignals: true,
-    concurrency: 2,
-    taskList: { t: (payload, helpers) => helpers.withPgClient(() => held.task(payload, helpers)) },
-  });
-  onTestFinished(() => runner.kill().catch(() => undefined));
+  const { runner, nth } = await startWorker(
+    db,
+    { t: (payload, helpers) => helpers.withPgClient(() => held.task(payload, helpers)) },
+    { pgPool, concurrency: 2 },
+  );
+  await nth("pool:listen:success");
   await runner.addJob("t", {});
   await held.begun(1);
+  await db.query("select graphile_worker.add_job('t')");
+  await until(() => pgPool.waitingCount > 0, { what: "a claim waits for a connection" });
   await runner.kill();
+  expect(await db.jobs()).toMatchObject([
+    { locked_by: null, attempts: 1, last_error: expect.stringContaining("runner.kill()") },
+    { locked_by: null, attempts: 0 },
+  ]);
+  held.releaseAll();
+  // In this same turn: nobody who waits gets a connection of a pool that ends, so nobody may keep one until then.
+  await pgPool.end();
+});
+
+test.each([1, 2])("a grace period ends in time though jobs hold every connection (of %i)", async (max) => {
+  const db = await freshDatabase();
+  const pgPool = testPool(db.url, max);
+  const held = heldTask();
+  const untilToldToStop: Task = (payload, helpers) =>
+    helpers.withPgClient(() => Promise.race([held.task(payload, helpers), helpers.abortPromise])) as Promise<void>;
+  const { runner } = await startWorker(
+    db,
+    { t: untilToldToStop },
+    {
+      pgPool,
+      concurrency: max + 1,
+      pollInterval: 100,
+      useNotifications: false,
+      shutdownGracePeriod: 100,
+      gracefulShutdownAbortTimeout: never,
+    },
+  );
+  await db.query("select graphile_worker.add_job('t') from generate_series(1, $1::int)", [max]);
+  await held.begun(max);
+  await until(() => pgPool.waitingCount > 1, { what: "a claim waits for a connection, and the search for cancels" });
+  await runner.stop();
+  expect(await db.jobs()).toMatchObject(Array.from({ length: max }, () => ({ locked_by: null, attempts: 0 })));
+});
+
+test("a graceful stop gives up after its grace period if a job never lets go of the only connection", async () => {
+  const db = await freshDatabase();
+  const pgPool = testPool(db.url, 1);
+  const held = heldTask();
+  const { runner, lines } = await startWorker(
+    db,
+    { t: (payload, helpers) => helpers.withPgClient(() => held.task(payload, helpers)) },
+    { pgPool, concurrency: 2, pollInterval: 100, shutdownGracePeriod: 100 },
+  );
+  await db.query("select graphile_worker.add_job('t')");
+  await held.begun(1);
+  await until(() => pgPool.waitingCount > 1, { what: "a claim waits for a connection, and the search for cancels" });
+  await runner.stop().catch(() => undefined);
+  expect(lines.filter(({ message }) => message.includes("jobs hold every connection of the pool"))).toHaveLength(1);
   held.releaseAll();
 });
 
