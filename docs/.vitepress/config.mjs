@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { defineConfig } from "vitepress";
-import { pageOf } from "./repository.mjs";
+import { findCode } from "./repository.mjs";
 import { guides, page, sidebar } from "./sidebar.mjs";
 import { slugOf } from "./slug.mjs";
 import { stackWideTables } from "./tables.mjs";
 
 const { version, repository } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
-const code = pageOf(repository);
+const code = findCode(repository);
 
 export default defineConfig({
   title: "Hathi",
