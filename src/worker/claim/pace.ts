@@ -11,6 +11,12 @@ export const horizonMs = 25;
 const startWithinMs = 100;
 /** The first runs say little: their code is not compiled yet. So the shortest of them counts. */
 const coldJobs = 5;
+/**
+ * A job that did not wait counts for at most so many times what jobs took before, however long it had no processor. If jobs really compute
+ * for long now, some twenty of them show it.
+ */
+const maxGrowth = 10;
+const minJobMs = 0.01;
 /** After jobs had to be returned because nothing moved, claim only for free slots for a while. */
 const restAfterStallMs = 1_000;
 /** After jobs had to be returned that waited for their queue, take one job per queue for a while. */
@@ -38,7 +44,8 @@ export class Pace {
     }
     // Rises at once and falls slowly: holding too few costs a little speed, too many makes others wait.
     const weight = hasWaited && durationMs > this.#jobMs ? 0.5 : 0.05;
-    this.#jobMs += (durationMs - this.#jobMs) * weight;
+    const believedMs = hasWaited ? durationMs : Math.min(durationMs, Math.max(this.#jobMs, minJobMs) * maxGrowth);
+    this.#jobMs += (believedMs - this.#jobMs) * weight;
   }
 
   observeClaim(jobs: number, bytes: number): void {
