@@ -1,5 +1,3 @@
-import { constants } from "node:buffer";
-import { getHeapStatistics } from "node:v8";
 import type { Database } from "../../db/database.ts";
 import { isSilence, isTransient } from "../../db/sqlstate.ts";
 import { type PayloadRow, readPayload, readPayloads } from "../../db/statements/claim.ts";
@@ -10,6 +8,7 @@ import { Pulse } from "../../util/pulse.ts";
 import { sleep } from "../../util/sleep.ts";
 import type { Outage } from "../settle/outage.ts";
 import type { Strays } from "../settle/strays.ts";
+import { reasonNotToParse, reasonNotToRead } from "./payload-memory.ts";
 import { refuse } from "./unreadable.ts";
 
 export interface PayloadReaderOptions {
@@ -53,8 +52,6 @@ const recheckMs = 1_000;
 /** A payload that breaks its connection this often is at fault itself. */
 const maxBreaks = 3;
 const backoff = { minMs: 100, maxMs: 5_000, factor: 1.5 };
-/** What a payload needs of memory, compared to its text: the text, and what is made of it. */
-const memoryFactor = 3;
 
 /**
  * Reads the payloads that a claim left out because they are large, while the claimer goes on. Those of a moderate size are read
@@ -207,13 +204,15 @@ export class PayloadReader {
 
   async #readAlone(entry: Entry): Promise<void> {
     const { job, bytes } = entry;
-    const reason = this.#reasonNotToRead(bytes);
+    const reason = reasonNotToRead(bytes, this.#options.maxBytes);
     if (reason) return this.#fail(entry, new Error(reason));
     try {
       const params = { poolId: job.locked_by!, jobId: job.id, bytes };
       const [row] = await this.#options.database.run(readPayload, params, this.#stop.signal);
-      if (row) this.#fill(entry, row.payload);
-      else this.#lose(entry);
+      if (!row) return this.#lose(entry);
+      const obstacle = reasonNotToParse(row.payload);
+      if (obstacle) this.#fail(entry, new Error(obstacle));
+      else this.#fill(entry, row.payload);
     } catch (error) {
       if (this.#stop.signal.aborted) return;
       const mayPass = isTransient(error) && !isSilence(error);
@@ -226,19 +225,6 @@ export class PayloadReader {
       this.#small.push(entry);
       void this.#readSmall();
     }
-  }
-
-  #reasonNotToRead(bytes: number): string | undefined {
-    const maxBytes = this.#options.maxBytes ?? constants.MAX_STRING_LENGTH;
-    if (bytes > maxBytes) {
-      return `The payload has ${bytes} bytes; a string of this process holds at most ${maxBytes}, so it cannot be read.`;
-    }
-    const { heap_size_limit: limit, used_heap_size: used } = getHeapStatistics();
-    if (bytes * memoryFactor <= limit - used) return undefined;
-    return (
-      `The payload has ${bytes} bytes, too many for the ${limit - used} bytes of memory that this process has left. ` +
-      "Raise --max-old-space-size, or keep large values elsewhere and put a reference into the payload."
-    );
   }
 
   #fill(entry: Entry, text: string): void {

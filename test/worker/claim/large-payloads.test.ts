@@ -226,6 +226,20 @@ test("a payload of more than half a gigabyte fails its job, an error as long is 
   await runner.stop();
 }, 240_000);
 
+test("a payload with more values than an array can hold fails its job, and the process stays alive", async () => {
+  const db = await freshDatabase();
+  await db.query(
+    "select from graphile_worker.add_job('many', ('[' || repeat('1,', 140000000) || '1]')::json, max_attempts => 1)",
+  );
+  await db.query("select graphile_worker.add_job('small')");
+  const { of, completed, runner } = await startWorker(db, { many: () => undefined, small: () => undefined });
+  const { job, error } = await until(() => of("job:failed")[0], { withinMs: 120_000 });
+  expect(job.id).toBe("1");
+  expect(String(error)).toMatch(/The payload holds 140000001 values/);
+  await completed(2);
+  await runner.stop();
+}, 240_000);
+
 test("errors that take little space because they are compressed do not make a claim's answer long", async () => {
   const db = await freshDatabase();
   await db.query("select graphile_worker.add_job('t') from generate_series(1, 50)");
