@@ -98,9 +98,9 @@ export function startPool(db: TestDatabase, tasks: TaskList, options: RunnerOpti
   return { ...recording, pool, lines };
 }
 
-/** 600 jobs behind a queue that somebody else holds, and 5,000 queues with one job for tomorrow each. */
-export async function addCrowdedQueues(db: TestDatabase): Promise<void> {
-  await db.query("select graphile_worker.add_job('t', queue_name => 'held') from generate_series(1, 600)");
+/** Jobs behind a queue that somebody else holds, and 5,000 queues with one job for tomorrow each. */
+export async function addCrowdedQueues(db: TestDatabase, stuck = 600): Promise<void> {
+  await db.query(`select graphile_worker.add_job('t', queue_name => 'held') from generate_series(1, ${stuck})`);
   await db.query("update graphile_worker._private_job_queues set locked_at = now(), locked_by = 'pool-other'");
   await db.query(`
     select graphile_worker.add_job('t', queue_name => 'customer ' || n, run_at => now() + interval '1 day')

@@ -419,6 +419,7 @@ declare
     case when cardinality(task_ids) > 1 then graphile_worker._hathi_tasks_in_queues(task_ids) else task_ids end;
   max_read integer := 5000;
   has_read integer := 0;
+  has_walked boolean := false;
   level integer := -32769;
   is_level_done boolean := true;
   from_run_at timestamptz;
@@ -437,10 +438,10 @@ begin
   ids := '{}';
   contended := false;
 
-  while cardinality(rows) < wanted and has_read < max_read loop
-    -- Paused queues may have any number of jobs waiting, so the second step visits every queue.
+  while cardinality(rows) < wanted and not has_walked loop
+    -- Paused queues may have any number of jobs waiting, so the second step is the walk.
     if has_read > 0 and exists (select from graphile_worker._hathi_pauses as pause where pause.kind = 'queue') then
-      max_read := has_read + 1;
+      max_read := 1;
     end if;
     if is_level_done then
       select first.priority, first.run_at, first.id - 1 into level, from_run_at, from_id
@@ -502,7 +503,15 @@ begin
     from_run_at := piece.cut_run_at;
     from_id := piece.cut_id;
 
-    if has_read < max_read then
+    -- The walk visits every queue, which takes as long as reading ten jobs of each. As long as few queues are in the way, their jobs are
+    -- read until as much time has gone by.
+    has_walked := has_read >= max_read and (
+      cardinality(known) >= 1000
+      or has_read >= (
+        select 10 * queue.reltuples from pg_class as queue where queue.oid = 'graphile_worker._private_job_queues'::regclass
+      )
+    );
+    if not has_walked then
       select coalesce(array_agg(met.queue_id order by met.nth), '{}'), array_agg(met.jobs order by met.nth) into candidates, shares
       from (
         select line.queue_id, count(*)::integer as jobs, min(line.nth) as nth

@@ -68,3 +68,20 @@ test("a claim finds the one due job among thousands of queues, behind hundreds o
   expect(claimed).toEqual([5601]);
   expect(jobsRead + queuesRead).toBeLessThan(1_200);
 });
+
+test.each([
+  { stuck: 6000, isPaused: false },
+  { stuck: 600, isPaused: true },
+])(
+  "a claim behind $stuck jobs of one queue does not visit thousands of other queues (paused: $isPaused)",
+  async ({ stuck, isPaused }) => {
+    const db = await freshDatabase();
+    await addCrowdedQueues(db, stuck);
+    if (isPaused) await db.query("select graphile_worker.pause_work('queue', 'held')");
+    await db.query("analyze graphile_worker._private_job_queues");
+    await db.query("select graphile_worker.add_job('t', queue_name => 'customer 4321')");
+    const { claimed, jobsRead } = await claimOnce(db, { wanted: 2, perQueue: 1 });
+    expect(claimed).toEqual([5001 + stuck]);
+    expect(jobsRead).toBeLessThan(stuck + 500);
+  },
+);
