@@ -14,7 +14,7 @@ const timeIsOver = "The worker is shutting down and the job's time is over.";
 const patienceMs = 60_000;
 /** A grace period says how long the end may take; the last writes get this much on top of it. */
 const overtimeMs = 5_000;
-/** How long it takes at most to notice that writes were given up; a claim without a connection would wait for ever. */
+/** How long it takes at most to notice that writes were given up; a claim without a connection would wait endlessly. */
 const noticeMs = 1_000;
 
 /**
