@@ -74,8 +74,7 @@ export class Completions {
       resultDays: rule?.resultDays ?? 0,
       redact: keepRules.redact,
     };
-    // After the task has returned, its connection may be used by another task.
-    if (run.isOver) throw lostError(run);
+    requireRunning(run);
     if (run.isAbandoned || run.isLost) {
       // A task may catch the error and go on, so the server has to abort the transaction.
       await inside
@@ -85,15 +84,16 @@ export class Completions {
     }
     run.completion ??= { transaction: undefined, isCommitted: false, underWay: Promise.resolve() };
     const { completion } = run;
-    const written = inside.run(completeJobIn, {
-      ...params,
-      ...attemptOf(run),
-      earlier: completion.transaction ?? null,
-    });
-    completion.underWay = Promise.allSettled([completion.underWay, written]);
-    try {
-      const [row] = await written;
+    // A call that is made while another is under way has to know in which transaction that one completed the job.
+    const written = completion.underWay.then(async () => {
+      requireRunning(run);
+      const earlier = completion.transaction ?? null;
+      const [row] = await inside.run(completeJobIn, { ...params, ...attemptOf(run), earlier });
       completion.transaction = row!.transaction;
+    });
+    completion.underWay = written.catch(() => undefined);
+    try {
+      await written;
     } catch (error) {
       if (!isLost(error)) throw error;
       run.isLost = true;
@@ -128,6 +128,11 @@ export class Completions {
 
 function attemptOf({ job }: JobRun): Attempt {
   return { jobId: job.id, poolId: job.locked_by!, attempt: job.attempts };
+}
+
+/** After the task has returned, its connection may be used by another task. */
+function requireRunning(run: JobRun): void {
+  if (run.isOver) throw lostError(run);
 }
 
 function limitOf({ options }: JobRun): number {

@@ -176,6 +176,41 @@ describe("a task that completes its job in its own transaction", () => {
     expect((await db.job(id))?.last_error).toContain("another transaction that is still open");
   });
 
+  test("may complete twice at once in one transaction", async () => {
+    const db = await withEffects();
+    const id = await add(db);
+    const worker = await startWorker(db, {
+      work: async (_payload, helpers) =>
+        transact(db, async (tx) => {
+          await effect(tx, helpers);
+          await Promise.all([helpers.completeIn(tx), helpers.completeIn(tx)]);
+        }),
+    });
+    await worker.completed(1);
+    expect(await db.job(id)).toBeUndefined();
+    expect(endings(worker)).toEqual(["succeeded"]);
+    expect(await effects(db)).toHaveLength(1);
+  });
+
+  test("is refused in two transactions at once, and does not keep its job locked", async () => {
+    const db = await withEffects();
+    const id = await add(db);
+    const worker = await startWorker(db, {
+      work: async (_payload, helpers) =>
+        transact(db, (first) =>
+          transact(db, async (second) => {
+            await Promise.all([helpers.completeIn(first), helpers.completeIn(second)]);
+          }),
+        ),
+    });
+    await worker.completed(1);
+    expect(await db.job(id)).toMatchObject({
+      attempts: 1,
+      locked_by: null,
+      last_error: expect.stringContaining("another transaction that is still open"),
+    });
+  });
+
   test("is failed if the completion was rolled back to a savepoint and the rest committed", async () => {
     const db = await withEffects();
     const id = await add(db);
