@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { errorLine } from "../error-text.ts";
 import { ConfigError, toError } from "../errors.ts";
 import { SnoozeError, UnrecoverableError } from "../job-errors.ts";
@@ -81,7 +82,7 @@ export class Publisher {
       if (!Array.isArray(given) || given.length !== batch.length) {
         throw new ConfigError(`'publish' must give one outcome for each of ${batch.length} messages.`);
       }
-      return given.map((each: PublishOutcome | PublishResult) => (typeof each === "string" ? { outcome: each } : each));
+      return given.map(readResult);
     } catch (error) {
       return batch.map(() => ({ outcome: "absent", reason: error }));
     } finally {
@@ -149,6 +150,18 @@ export class Publisher {
   #describe(what: string, { reason }: PublishResult): string {
     return `${this.#options.target.name} ${what}${reason === undefined ? "" : `: ${toReason(reason)}`}`;
   }
+}
+
+const outcomes: readonly unknown[] = ["acked", "retry", "reject", "absent"] satisfies PublishOutcome[];
+
+/** What is no outcome says nothing about its message, which is sent again. */
+function readResult(given: PublishOutcome | PublishResult | null | undefined): PublishResult {
+  const result = typeof given === "object" && given !== null ? given : { outcome: given };
+  if (outcomes.includes(result.outcome)) return result as PublishResult;
+  const reason = new ConfigError(
+    `'publish' gave ${inspect(given, { depth: 0 })} as the outcome of a message; it must be 'acked', 'retry', 'reject' or 'absent'`,
+  );
+  return { outcome: "absent", reason };
 }
 
 function toReason(reason: unknown): string {

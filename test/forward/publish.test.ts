@@ -185,6 +185,28 @@ test("tasks that appear later are forwarded too, and others are left alone", asy
 });
 
 test.each([
+  ["undefined", undefined],
+  ["'ack'", "ack"],
+  ["Promise", Promise.resolve("acked")],
+])("an outcome that is none (%s) is logged, and only its message is sent again", async (shown, outcome) => {
+  const db = await freshDatabase();
+  await add(db, [{ n: 1 }, { n: 2 }, { n: 3 }]);
+  let tries = 0;
+  const to = async (batch: readonly ForwardMessage[]) => {
+    tries++;
+    return batch.map(({ id }) => (id.endsWith("-2") ? outcome : "acked")) as PublishOutcome[];
+  };
+  const worker = await startWorker(db, {}, { forward: [forward({ tasks: ["mail/*"], to })] });
+  await until(async () => tries >= 3 && (await db.jobs()).length === 1);
+  expect(await db.jobs()).toMatchObject([{ id: "2" }]);
+  expect(worker.lines.map(({ message }) => message)).toContainEqual(
+    expect.stringMatching(new RegExp(`'publish' gave ${shown}.*; it must be 'acked', 'retry', 'reject' or 'absent'`)),
+  );
+  await worker.runner.stop();
+  expect(await db.jobs()).toMatchObject([{ attempts: 0, locked_by: null }]);
+});
+
+test.each([
   [{ tasks: [] }, /'tasks' of forward\(\) must be an array/],
   [{ tasks: ["a"] }, /'to' of forward\(\) must be a target/],
   [{ tasks: ["a"], to: async () => [], maxInFlight: 0 }, /'maxInFlight' of forward\(\) must be a whole number/],
