@@ -14,6 +14,8 @@ export interface OpenForwarder {
   readonly task: Task;
   /** Sends nothing more: what the target does not have yet is put back, and uses no attempt. */
   close(): void;
+  /** Waits for the target no longer: what it has not answered is put back too, and arrives a second time if the target took it. */
+  abandon(): void;
 }
 
 /** Sends jobs of certain tasks to another system: what the option `forward` takes, and `forward` of `hathi/forward` gives. */

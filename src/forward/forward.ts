@@ -52,7 +52,7 @@ export function forward(options: ForwardOptions): Forwarder {
         const queueName = await helpers.getQueueName();
         await publisher.send(makeMessage(helpers.job, queueName, schema), () => helpers.abortSignal);
       };
-      return { task: send as Task, close: () => publisher.close() };
+      return { task: send as Task, close: () => publisher.close(), abandon: () => publisher.abandon() };
     },
   };
 }

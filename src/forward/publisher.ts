@@ -36,6 +36,7 @@ export class Publisher {
   readonly #options: PublisherOptions;
   readonly #closing = new AbortController();
   #waiting: Waiting[] = [];
+  #inFlight: readonly Waiting[] = [];
   #isPublishing = false;
   #absentSince: number | undefined;
 
@@ -58,13 +59,22 @@ export class Publisher {
     for (const { reject } of this.#waiting.splice(0)) reject(putBack());
   }
 
+  /** Puts back what the target has not answered as well. */
+  abandon(): void {
+    this.close();
+    for (const { reject } of this.#inFlight) reject(putBack());
+  }
+
   async #publishAll(): Promise<void> {
     this.#isPublishing = true;
     // What starts in the same turn of the event loop goes out together.
     await new Promise<void>((resolve) => setImmediate(resolve));
     for (let failures = 0; this.#waiting.length > 0; ) {
       const batch = this.#waiting.splice(0, this.#options.maxBatch);
-      const absent = this.#settle(batch, await this.#publish(batch));
+      this.#inFlight = batch;
+      const results = await this.#publish(batch);
+      this.#inFlight = [];
+      const absent = this.#settle(batch, results);
       failures = absent ? failures + 1 : 0;
       if (!absent) continue;
       this.#waiting = [...absent, ...this.#waiting];
@@ -76,7 +86,7 @@ export class Publisher {
 
   async #publish(batch: readonly Waiting[]): Promise<readonly PublishResult[]> {
     const { target } = this.#options;
-    const timer = setTimeout(() => this.#noteAbsent(`no answer for ${silenceMs / 1000} s`), silenceMs);
+    const timer = setTimeout(() => this.#noteAbsent(`no answer for ${silenceMs / 1000} s`), silenceMs).unref();
     try {
       const given = await target.publish(batch.map(({ message }) => message));
       if (!Array.isArray(given) || given.length !== batch.length) {

@@ -16,6 +16,7 @@ import { migrateSchema } from "./migrate-schema.ts";
 import { type OpenDatabase, openDatabase, workerIdleMs } from "./open-database.ts";
 import { startPoolOn } from "./run-task-list.ts";
 import type { RunnerOptions } from "./runner-options.ts";
+import { attendSignals } from "./signals.ts";
 import { type RunningForwarders, startForwarders } from "./start-forwarders.ts";
 
 /** Connects to the database, brings its schema up to date, and runs jobs and recurring jobs until stopped. */
@@ -117,6 +118,7 @@ export function startRunner(
     await end();
     throw error;
   });
+  if (forwarders.length > 0) attendSignals(pool, { ended: promise, forwarding });
   promise.catch(() => undefined); // whoever cares awaits it; a runner must not end the process by itself
 
   const runner: Runner = {
@@ -127,6 +129,7 @@ export function startRunner(
     },
     async kill(reason = "Forced worker shutdown due to runner.kill()") {
       if (!ending) emit("stop", {});
+      forwarding.kill(reason);
       await Promise.all([end(), pool.forcefulShutdown(reason)]);
     },
     ...makeSharedAdders(database, compiled),

@@ -17,6 +17,13 @@ interface Member {
   readonly pool: Pool;
   readonly emit: Emit;
   readonly logger: Logger;
+  company?: Company;
+}
+
+/** What ends with a pool, and before the process does. */
+interface Company {
+  readonly ended: Promise<unknown>;
+  readonly forwarding: { readonly isIdle: boolean; kill(reason: string): void };
 }
 
 type State = "waiting" | "graceful" | "forceful";
@@ -39,7 +46,18 @@ export function stopOnSignals(pool: Pool, emit: Emit, logger: Logger): void {
     members.delete(member);
     if (members.size === 0 && state === "waiting") detach();
   };
-  pool.promise.then(leave, leave);
+  // Whoever attends has said so by then.
+  const end = (): Promise<unknown> => endOf(member).then(leave, leave);
+  pool.promise.then(end, end);
+}
+
+/** Lets signals wait for what ends with this pool, and end it at once when they end the pool at once. */
+export function attendSignals(pool: Pool, company: Company): void {
+  for (const member of members) if (member.pool === pool) member.company = company;
+}
+
+function endOf({ pool, company }: Member): Promise<unknown> {
+  return company?.ended ?? pool.promise;
 }
 
 function attach(): void {
@@ -70,14 +88,15 @@ function onSignal(signal: NodeJS.Signals): void {
   state = isFirst ? "graceful" : "forceful";
   const name = isFirst ? "gracefulShutdown" : "forcefulShutdown";
   const pools = [...members];
-  for (const { emit, logger, pool } of pools) {
+  for (const { emit, logger, pool, company } of pools) {
     emit(name, { signal });
     if (isFirst) {
       const ignored = `(all termination signals will be ignored for the next ${echoMs / 1000} seconds)`;
       logger.info(`Received '${signal}'; attempting global graceful shutdown... ${ignored}`);
-      logger.info(describeWait(pool, signal));
+      logger.info(describeWait(pool, signal, company));
     } else {
       logger.error(`Received '${signal}' again; attempting global forceful shutdown...`);
+      company?.forwarding.kill(`Forced worker shutdown due to ${signal}`);
     }
   }
   const stops = pools.map(({ pool }) =>
@@ -85,7 +104,7 @@ function onSignal(signal: NodeJS.Signals): void {
       ? pool.gracefulShutdown(`Graceful worker shutdown due to ${signal}`, "signal")
       : pool.forcefulShutdown(`Forced worker shutdown due to ${signal}`, "signal"),
   );
-  void Promise.allSettled([...stops, ...pools.map(({ pool }) => pool.promise)]).then((results) => {
+  void Promise.allSettled([...stops, ...pools.map(endOf)]).then((results) => {
     detach();
     endProcess(
       signal,
@@ -95,8 +114,9 @@ function onSignal(signal: NodeJS.Signals): void {
 }
 
 /** What a shutdown waits for, and the way out for those who cannot wait. */
-function describeWait(pool: Pool, signal: NodeJS.Signals): string {
+function describeWait(pool: Pool, signal: NodeJS.Signals, company: Company | undefined): string {
   const jobs = pool._workers.map((worker) => worker.getActiveJob()).filter((job) => job !== null);
+  if (jobs.length === 0 && company?.forwarding.isIdle === false) return "Waiting for jobs that are being forwarded.";
   if (jobs.length === 0) return "No job is running.";
   const names = jobs.slice(0, namedJobs).map(({ id, task_identifier }) => `${id} (${task_identifier})`);
   const others = jobs.length > namedJobs ? ` and ${jobs.length - namedJobs} more` : "";

@@ -3,7 +3,7 @@ import { errorTitle } from "../error-text.ts";
 import type { Forwarder, OpenForwarder } from "../forwarder.ts";
 import type { TaskList } from "../task.ts";
 import { giveOptions, readTaskOptions } from "../task-options.ts";
-import { clearInterval, setInterval } from "../util/timers.ts";
+import { clearInterval, setImmediate, setInterval } from "../util/timers.ts";
 import type { Pool } from "../worker/pool.ts";
 import type { CompiledSharedOptions } from "./compile.ts";
 import type { OpenDatabase } from "./open-database.ts";
@@ -15,7 +15,10 @@ const lookMs = 1_000;
 
 export interface RunningForwarders {
   readonly isIdle: boolean;
+  /** Waits for the answers of the targets until the jobs' abort signals fire. */
   stop(): Promise<void>;
+  /** Stops without waiting for any answer. */
+  kill(reason: string): void;
 }
 
 /**
@@ -35,6 +38,9 @@ export function startForwarders(
     stop: async () => {
       await Promise.all(running.map((each) => each.stop()));
     },
+    kill: (reason) => {
+      for (const each of running) each.kill(reason);
+    },
   };
 }
 
@@ -42,7 +48,7 @@ function start(
   compiled: CompiledSharedOptions<RunnerOptions>,
   open: OpenDatabase,
   forwarder: Forwarder,
-): { readonly pool: Pool; stop(): Promise<void> } {
+): { readonly pool: Pool; stop(): Promise<void>; kill(reason: string): void } {
   const { settings, safeLogger: logger } = compiled;
   const opened = forwarder.open({ schema: settings.schema, logger });
   const options = readTaskOptions(forwarder.taskOptions, "forward()");
@@ -70,12 +76,21 @@ function start(
       );
     }, lookMs);
   void watch?.().catch(() => undefined);
-  return { pool, stop: () => stopOne(pool, opened, timer) };
+  return {
+    pool,
+    stop: () => stopOne(pool, opened, timer),
+    kill: (reason) => {
+      opened.abandon();
+      // Jobs that are put back by then use no attempt; those that still run are failed.
+      setImmediate(() => void pool.forcefulShutdown(reason).catch(() => undefined)); // it has logged why
+    },
+  };
 }
 
 async function stopOne(pool: Pool, opened: OpenForwarder, timer: NodeJS.Timeout | undefined): Promise<void> {
   clearInterval(timer);
   opened.close();
+  pool.abortSignal.addEventListener("abort", () => opened.abandon(), { once: true });
   await pool.gracefulShutdown("The worker stops").catch(() => undefined); // it has logged why
 }
 

@@ -206,6 +206,34 @@ test.each([
   expect(await db.jobs()).toMatchObject([{ attempts: 0, locked_by: null }]);
 });
 
+test.each(["stop", "kill"] as const)(
+  "a target that never answers holds up no %s, and its jobs have used no attempt",
+  async (end) => {
+    const db = await freshDatabase();
+    await add(db, [{ n: 1 }, { n: 2 }]);
+    let isAsked = false;
+    const to = (): Promise<never> => {
+      isAsked = true;
+      return new Promise(() => undefined);
+    };
+    const worker = await startWorker(
+      db,
+      {},
+      {
+        forward: [forward({ tasks: ["mail/*"], to, maxBatch: 1 })],
+        // A kill does not wait for it.
+        gracefulShutdownAbortTimeout: end === "stop" ? 100 : 1_000_000,
+      },
+    );
+    await until(() => isAsked);
+    await worker.runner[end]();
+    expect(await db.jobs()).toMatchObject([
+      { attempts: 0, locked_by: null, last_error: null },
+      { attempts: 0, locked_by: null, last_error: null },
+    ]);
+  },
+);
+
 test.each([
   [{ tasks: [] }, /'tasks' of forward\(\) must be an array/],
   [{ tasks: ["a"] }, /'to' of forward\(\) must be a target/],
