@@ -17,7 +17,7 @@ import { type OpenDatabase, openDatabase, workerIdleMs } from "./open-database.t
 import { startPoolOn } from "./run-task-list.ts";
 import type { RunnerOptions } from "./runner-options.ts";
 import { attendSignals } from "./signals.ts";
-import { type RunningForwarders, startForwarders } from "./start-forwarders.ts";
+import { type RunningForwarders, requireOneWay, startForwarders } from "./start-forwarders.ts";
 
 /** Connects to the database, brings its schema up to date, and runs jobs and recurring jobs until stopped. */
 export async function run(
@@ -85,6 +85,8 @@ export function startRunner(
 ): RunnerParts {
   const { settings, emit, events, safeLogger: logger } = compiled;
   const { database } = open;
+  const forwarders = findForwarders(compiled);
+  requireOneWay(forwarders, tasks);
   const cron = startCron({
     items: cronItems,
     database,
@@ -98,7 +100,6 @@ export function startRunner(
       logger[isUnreachable(error) ? "debug" : "error"](`${what}: ${error.message}${next}`, { error });
     },
   });
-  const forwarders = findForwarders(compiled);
   let pool: Pool;
   try {
     pool = startPoolOn(open, compiled, tasks, false, { mayBeIdle: forwarders.length > 0 });
@@ -107,7 +108,7 @@ export function startRunner(
     throw error;
   }
 
-  const forwarding = startForwarders(compiled, open, forwarders);
+  const forwarding = startForwarders(compiled, open, forwarders, tasks);
   let ending: Promise<void> | undefined;
   const end = (): Promise<void> => {
     ending ??= endRunner(pool, cron, forwarding, open);

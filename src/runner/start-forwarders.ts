@@ -1,5 +1,6 @@
 import { listTaskNames } from "../db/statements/task-names.ts";
 import { errorTitle } from "../error-text.ts";
+import { ConfigError } from "../errors.ts";
 import type { Forwarder, OpenForwarder } from "../forwarder.ts";
 import type { TaskList } from "../task.ts";
 import { giveOptions, readTaskOptions } from "../task-options.ts";
@@ -21,6 +22,25 @@ export interface RunningForwarders {
   kill(reason: string): void;
 }
 
+/** Whether a forwarder takes a task because of its patterns. */
+type Takes = (name: string) => boolean;
+
+/** Refuses a task that is run here and forwarded, or forwarded twice: whoever claims a job first would decide. */
+export function requireOneWay(forwarders: readonly Forwarder[], tasks: TaskList): void {
+  const forwarded = new Set<string>();
+  for (const name of forwarders.flatMap(exactNames)) {
+    const isLocal = Object.hasOwn(tasks, name);
+    if (isLocal || forwarded.has(name)) {
+      throw new ConfigError(
+        isLocal
+          ? `Task '${name}' is in the task list and in 'tasks' of forward(). Remove it from one of them.`
+          : `Task '${name}' is in 'tasks' of two forwarders. Remove it from one of them.`,
+      );
+    }
+    forwarded.add(name);
+  }
+}
+
 /**
  * Starts a pool of its own for each forwarder: its jobs wait for a broker, so they need many slots and little else, and must not take the slots
  * of tasks that run here. Claiming, order in queues, settling in batches, recovery and history are those of any pool.
@@ -29,8 +49,16 @@ export function startForwarders(
   compiled: CompiledSharedOptions<RunnerOptions>,
   open: OpenDatabase,
   forwarders: readonly Forwarder[],
+  tasks: TaskList,
 ): RunningForwarders {
-  const running = forwarders.map((forwarder) => start(compiled, open, forwarder));
+  const exact = new Set(forwarders.flatMap(exactNames));
+  const matches = forwarders.map(matcherOf);
+  const running = forwarders.map((forwarder, index) => {
+    // A task of this worker goes first, then an exact name, then the first pattern that matches.
+    const takes: Takes = (name) =>
+      !Object.hasOwn(tasks, name) && !exact.has(name) && matches.findIndex((each) => each(name)) === index;
+    return start(compiled, open, forwarder, takes);
+  });
   return {
     get isIdle() {
       return running.every(({ pool }) => pool.isIdle);
@@ -48,19 +76,21 @@ function start(
   compiled: CompiledSharedOptions<RunnerOptions>,
   open: OpenDatabase,
   forwarder: Forwarder,
+  takes: Takes,
 ): { readonly pool: Pool; stop(): Promise<void>; kill(reason: string): void } {
   const { settings, safeLogger: logger } = compiled;
   const opened = forwarder.open({ schema: settings.schema, logger });
   const options = readTaskOptions(forwarder.taskOptions, "forward()");
-  const patterns = forwarder.tasks.filter((name) => name.includes("*"));
-  const tasks: TaskList = {};
+  const hasPattern = forwarder.tasks.some(isPattern);
+  // A task may be called `constructor`.
+  const tasks: TaskList = Object.create(null);
   const take = (name: string): void => {
     giveOptions(opened.task, name, options);
     tasks[name] = opened.task;
   };
-  for (const name of forwarder.tasks) if (!name.includes("*")) take(name);
+  for (const name of exactNames(forwarder)) take(name);
   const pool = startPoolOn(open, compiled, tasks, false, { concurrency: forwarder.maxInFlight, isForwarder: true });
-  const watch = patterns.length > 0 ? watchNames(open, pool, tasks, patterns, take) : undefined;
+  const watch = hasPattern ? watchNames(open, pool, tasks, takes, take) : undefined;
   let isUnwell = false;
   const timer =
     watch &&
@@ -99,18 +129,28 @@ function watchNames(
   { database }: OpenDatabase,
   pool: Pool,
   tasks: TaskList,
-  patterns: readonly string[],
+  takes: Takes,
   take: (name: string) => void,
 ): () => Promise<void> {
-  const matchers = patterns.map(toMatcher);
   return async () => {
     const rows = await database.run(listTaskNames, {});
-    const found = rows.filter(
-      ({ identifier }) => !(identifier in tasks) && matchers.some((each) => each.test(identifier)),
-    );
+    const found = rows.filter(({ identifier }) => !(identifier in tasks) && takes(identifier));
     for (const { identifier } of found) take(identifier);
     if (found.length > 0) pool.refreshTasks();
   };
+}
+
+function isPattern(name: string): boolean {
+  return name.includes("*");
+}
+
+function exactNames({ tasks }: Forwarder): string[] {
+  return [...new Set(tasks)].filter((name) => !isPattern(name));
+}
+
+function matcherOf({ tasks }: Forwarder): (name: string) => boolean {
+  const matchers = tasks.filter(isPattern).map(toMatcher);
+  return (name) => matchers.some((each) => each.test(name));
 }
 
 function toMatcher(pattern: string): RegExp {

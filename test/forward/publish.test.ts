@@ -234,6 +234,50 @@ test.each(["stop", "kill"] as const)(
   },
 );
 
+test("a pattern leaves alone what the worker runs itself, what is named exactly, and what an earlier pattern matches", async () => {
+  const db = await freshDatabase();
+  const went: Record<string, string> = {};
+  const to = (way: string) => async (batch: readonly ForwardMessage[]) =>
+    batch.map(({ task }) => {
+      went[task] = way;
+      return "acked" as const;
+    });
+  await startWorker(
+    db,
+    {
+      "mail/here": () => {
+        went["mail/here"] = "task";
+      },
+    },
+    {
+      forward: [
+        forward({ tasks: ["mail/*"], to: to("pattern") }),
+        forward({ tasks: ["mail/one"], to: to("name") }),
+        forward({ tasks: ["*"], to: to("rest") }),
+      ],
+      pollInterval: 50,
+    },
+  );
+  const names = ["mail/here", "mail/one", "mail/two", "constructor"];
+  await db.query("select graphile_worker.add_job(name) from unnest($1::text[]) as name", [names]);
+  await until(async () => (await db.jobs()).length === 0);
+  expect(Object.entries(went).sort()).toEqual([
+    ["constructor", "rest"],
+    ["mail/here", "task"],
+    ["mail/one", "name"],
+    ["mail/two", "pattern"],
+  ]);
+});
+
+test.each([
+  [{ a: () => undefined }, ["a"], "is in the task list and in 'tasks' of forward()"],
+  [{}, ["a", "a"], "is in 'tasks' of two forwarders"],
+])("a task that would go two ways is refused when the worker starts (%o, %o)", async (taskList, names, message) => {
+  const db = await freshDatabase();
+  const forwarders = names.map((name) => forward({ tasks: [name], to: async () => [] }));
+  await expect(startWorker(db, taskList, { forward: forwarders })).rejects.toThrow(message);
+});
+
 test.each([
   [{ tasks: [] }, /'tasks' of forward\(\) must be an array/],
   [{ tasks: ["a"] }, /'to' of forward\(\) must be a target/],
