@@ -187,7 +187,7 @@ const checks: Record<string, Check> = {
     if (!found || found.jobs === 0) return ok("No cancelled job runs on.");
     return warning(
       `${count(found.jobs)} jobs were cancelled more than 30 seconds ago and still run, in ${found.workers.join(", ")}. Their tasks ignore helpers.abortSignal, or ` +
-        "their workers are Graphile Worker's, which cannot be told and obey no timeout or back-off either. These jobs do not run again.",
+        "their workers are Graphile Worker's, which cannot be notified and ignore timeouts and back-off too. These jobs do not run again.",
     );
   },
   history: async (db) => {

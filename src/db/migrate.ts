@@ -129,7 +129,7 @@ function check(state: SchemaState, schema: string, logger: Logger | undefined): 
   const ownLatest = state.ours?.at(-1) ?? 0;
   if (ownLatest > (shippedMigrations().at(-1)?.id ?? 0)) {
     logger?.warn(
-      `A newer version of this library has been here (its migration ${ownLatest}); please upgrade when you can.`,
+      `A newer version of this library has migrated this schema (migration ${ownLatest}); please upgrade when you can.`,
     );
   }
 }

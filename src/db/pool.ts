@@ -101,7 +101,7 @@ function lendHandlers(pool: pg.Pool, logger: Logger): Lent | undefined {
   if (bare.length === 0) return undefined;
   logger.warn(
     `Your pgPool has no handler for ${bare.map((event) => `'${event}'`).join(" and ")} events, so a broken connection could ` +
-      "end the process. Handlers are lent to it until release; add pool.on('error', …), and " +
+      "end the process. Hathi adds handlers until it is released; add pool.on('error', …), and " +
       "pool.on('connect', (client) => client.on('error', …)), to be safe always.",
   );
   const borrowers: Lent["borrowers"] = new Set();

@@ -90,7 +90,7 @@ export class Publisher {
     try {
       const given = await target.publish(batch.map(({ message }) => message));
       if (!Array.isArray(given) || given.length !== batch.length) {
-        throw new ConfigError(`'publish' must give one outcome for each of ${batch.length} messages.`);
+        throw new ConfigError(`'publish' must return one outcome for each of ${batch.length} messages.`);
       }
       return given.map(readResult);
     } catch (error) {
@@ -169,7 +169,7 @@ function readResult(given: PublishOutcome | PublishResult | null | undefined): P
   const result = typeof given === "object" && given !== null ? given : { outcome: given };
   if (outcomes.includes(result.outcome)) return result as PublishResult;
   const reason = new ConfigError(
-    `'publish' gave ${inspect(given, { depth: 0 })} as the outcome of a message; it must be 'acked', 'retry', 'reject' or 'absent'`,
+    `'publish' returned ${inspect(given, { depth: 0 })} for a message; it must be 'acked', 'retry', 'reject' or 'absent'`,
   );
   return { outcome: "absent", reason };
 }

@@ -125,7 +125,7 @@ export class JobWatch {
       onDeaf: (isOwner) => {
         this.#isDeaf = true;
         logger[isOwner ? "info" : "debug"](
-          `Notifications do not arrive on this connection, so the ends of jobs are looked for every ${deafPollMs} ms.`,
+          `Notifications do not arrive on this connection, so finished jobs are found by a poll every ${deafPollMs} ms.`,
         );
       },
     };

@@ -56,7 +56,7 @@ export class ProgressRecorder {
       const { task_identifier: task } = run.job;
       if (this.#warnedTasks.has(task)) return;
       this.#warnedTasks.add(task);
-      this.#options.logger.warn(`Task '${task}' reported what is no progress; it is ignored. ${String(error)}`, {
+      this.#options.logger.warn(`Task '${task}' reported invalid progress, which is ignored. ${String(error)}`, {
         error,
       });
     }

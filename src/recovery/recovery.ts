@@ -200,7 +200,9 @@ export class Recovery {
         if (news.breaking > MAX_MIGRATION || news.announced > newestMigration()) onBreakingMigration();
         return;
       case "pooled":
-        logger.info("The connection goes through a pooler, so the death of a worker is known by its silence only.");
+        logger.info(
+          "The connection goes through a pooler, so a worker's death is noticed only by its missing heartbeats.",
+        );
         return;
       case "overdue":
         logger.warn(

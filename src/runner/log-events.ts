@@ -75,7 +75,7 @@ export function logEvents({ logger, taskNames, logPayloads }: LogEventsOptions):
       ),
     "job:lost": ({ job }) =>
       logger.warn(
-        `Task ${job.id} (${job.task_identifier}) was no longer this worker's when it ended; its end was not written.`,
+        `Task ${job.id} (${job.task_identifier}) no longer belonged to this worker when it ended; its outcome was not written.`,
         { job: logged(job) },
       ),
     "job:interrupted": ({ job, reason }) =>

@@ -56,7 +56,7 @@ function findForwarders({ resolvedPreset }: CompiledSharedOptions<RunnerOptions>
   const forwarders: readonly Forwarder[] = Array.isArray(forward) ? forward : [forward];
   for (const each of forwarders) {
     if (typeof each?.open !== "function") {
-      throw new ConfigError("'forward' must be an array of what forward() of 'hathi/forward' gives.");
+      throw new ConfigError("'forward' must be an array of forwarders, which forward() of 'hathi/forward' makes.");
     }
   }
   return forwarders;

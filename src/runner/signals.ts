@@ -134,7 +134,7 @@ function ignore(signal: NodeJS.Signals, now: number): void {
   const sentence =
     state === "forceful"
       ? `Ignored '${signal}': the worker is stopping at once already.`
-      : `Ignored '${signal}': it came too soon after the last one to be told from an echo. ` +
+      : `Ignored '${signal}': it came so soon after the last one that it may be an echo. ` +
         `To stop at once, ${send(signal)} again in ${inSeconds} s.`;
   for (const { logger } of members) logger.warn(sentence);
 }

@@ -22,5 +22,5 @@ export async function loadTasks(taskPath: string, loadTask: LoadTask, logger: Lo
 
 export function warnOfNoTask(identifier: string, files: readonly FileDetails[], logger: Logger): void {
   const names = files.map((file) => `'${file.fullPath}'`).join(", ");
-  logger.warn(`No task for '${identifier}': nothing knows how to load ${names}.`);
+  logger.warn(`No task for '${identifier}': no loader takes ${names}.`);
 }

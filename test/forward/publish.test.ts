@@ -200,7 +200,9 @@ test.each([
   await until(async () => tries >= 3 && (await db.jobs()).length === 1);
   expect(await db.jobs()).toMatchObject([{ id: "2" }]);
   expect(worker.lines.map(({ message }) => message)).toContainEqual(
-    expect.stringMatching(new RegExp(`'publish' gave ${shown}.*; it must be 'acked', 'retry', 'reject' or 'absent'`)),
+    expect.stringMatching(
+      new RegExp(`'publish' returned ${shown}.*; it must be 'acked', 'retry', 'reject' or 'absent'`),
+    ),
   );
   await worker.runner.stop();
   expect(await db.jobs()).toMatchObject([{ attempts: 0, locked_by: null }]);

@@ -136,7 +136,7 @@ test("what is no progress is ignored with one line, and the job goes on", async 
   await runner.addJob("odd", {});
   await completed(1);
   expect(lines.filter(({ level }) => level === "warning").map(({ message }) => message)).toEqual([
-    "Task 'odd' reported what is no progress; it is ignored. JobSpecError: Progress must be a share from 0 to 1 or { done, total, note } with amounts from 0 up, got NaN.",
+    "Task 'odd' reported invalid progress, which is ignored. JobSpecError: Progress must be a share from 0 to 1 or { done, total, note } with amounts from 0 up, got NaN.",
   ]);
 });
 

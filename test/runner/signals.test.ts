@@ -74,7 +74,7 @@ test("the first signal names the jobs it waits for and what a second one does, a
     /Waiting for job 1 \(hold\)\. To stop at once, press Ctrl-C again after 5 seconds: what still runs then fails and is tried again later\./,
   );
   worker.kill("SIGINT");
-  await worker.says(/Ignored 'SIGINT': it came too soon .* To stop at once, press Ctrl-C again in [1-5] s\./);
+  await worker.says(/Ignored 'SIGINT': it came so soon .* To stop at once, press Ctrl-C again in [1-5] s\./);
   worker.send("end");
   expect(await worker.ended).toBe("SIGINT");
 });

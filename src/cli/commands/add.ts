@@ -24,7 +24,7 @@ export const add = defineCommand({
     queue: { type: "string", requiresArg: true, describe: "Run one after the other with jobs of the same queue" },
     "run-at": { type: "string", requiresArg: true, describe: "A date, or how long from now (30s, 15m, 2h, 7d)" },
     priority: { type: "number", requiresArg: true, describe: "Lower numbers run first" },
-    "max-attempts": { type: "number", requiresArg: true, describe: "Attempts at most (25)" },
+    "max-attempts": { type: "number", requiresArg: true, describe: "Attempts at most (default: 25)" },
     key: { alias: "job-key", type: "string", requiresArg: true, describe: "Replace the waiting job with this key" },
     "job-key-mode": { choices: modes, requiresArg: true, describe: "What to do if the key is taken" },
     flag: { type: "string", array: true, requiresArg: true, describe: "Mark the job; may be repeated" },

@@ -12,7 +12,7 @@ export const check = defineCommand({
   flags: {
     ...databaseFlags,
     ...jsonFlag,
-    limit: { type: "number", default: 100, describe: "Jobs to name at most; all are checked" },
+    limit: { type: "number", default: 100, describe: "Jobs to list at most; all are checked" },
   },
   async run(args, terminal) {
     const limit = wholeNumber("limit", args.limit, 1)!;

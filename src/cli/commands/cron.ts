@@ -12,7 +12,7 @@ const actions = ["list", "next", "check"] as const;
 
 export const cron = defineCommand({
   command: "cron <action> [file]",
-  describe: "Recurring jobs: list what the database knows of them, show the next runs, or check a crontab",
+  describe: "Recurring jobs: list those recorded in the database, show the next runs, or check a crontab",
   flags: {
     ...databaseFlags,
     ...jsonFlag,

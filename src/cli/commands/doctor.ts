@@ -6,7 +6,7 @@ import { withUtils } from "../with-utils.ts";
 
 export const doctor = defineCommand({
   command: "doctor",
-  describe: "Check whether the database is fit for the work",
+  describe: "Check the database for what slows down or stops jobs",
   flags: { ...databaseFlags, ...jsonFlag },
   async run(args, terminal) {
     const checkUps = await withUtils(args, (utils) => utils.examineHealth());

@@ -7,7 +7,7 @@ import { UsageError } from "../usage-error.ts";
 
 export const forward = defineCommand({
   command: "forward",
-  describe: "Send jobs on to a broker, as 'forward' of the config file says, and run no tasks",
+  describe: "Forward jobs to a broker with 'forward' of the config file, and run no tasks",
   flags: databaseFlags,
   async run(args, terminal) {
     const resolved = await resolveOptions(args);

@@ -23,7 +23,7 @@ export const history = defineCommand({
     since: { type: "string", requiresArg: true, describe: "Ended since then: a date, or how long ago (15m, 2h, 7d)" },
     until: { type: "string", requiresArg: true, describe: "Ended before then" },
     limit: { type: "number", default: 50, describe: "Attempts on a page" },
-    after: { type: "string", requiresArg: true, describe: "Where the page before ended" },
+    after: { type: "string", requiresArg: true, describe: "The next page: the value printed below the page before it" },
   },
   async run(args, terminal) {
     const limit = wholeNumber("limit", args.limit, 1);

@@ -15,7 +15,7 @@ export const init = defineCommand({
     ts: {
       type: "boolean",
       default: false,
-      describe: "Write TypeScript (default: if there is a tsconfig.json, or you say so)",
+      describe: "Write TypeScript (default with a tsconfig.json; without one, init asks)",
     },
     js: { type: "boolean", default: false, describe: "Write JavaScript" },
   },

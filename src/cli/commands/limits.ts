@@ -132,7 +132,7 @@ export const setLimit = defineCommand({
 
 export const clearLimit = defineCommand({
   command: "clear-limit <name>",
-  describe: "Take back what set-limit changed",
+  describe: "Undo what set-limit changed",
   positionals: {
     name: { type: "string", demandOption: true, describe: "A task's identifier, or a shared limit's name" },
   },

@@ -15,7 +15,7 @@ export const sweep = defineCommand({
     "dry-run": {
       type: "boolean",
       default: false,
-      describe: "Say which workers and jobs it would be, and change nothing",
+      describe: "List the dead workers and their jobs, and change nothing",
     },
     "sweep-threshold": {
       type: "string",

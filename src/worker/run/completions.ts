@@ -141,7 +141,7 @@ function limitOf({ options }: JobRun): number {
 
 function lostError({ job }: JobRun, cause?: unknown): JobLostError {
   return new JobLostError(
-    `Job ${job.id} (attempt ${job.attempts}) is no longer this run's: it was given to another worker or has ended, so its transaction must roll back.`,
+    `Job ${job.id} (attempt ${job.attempts}) no longer belongs to this run: another worker claimed it, or it has ended. Its transaction must roll back.`,
     ...(cause === undefined ? [] : [{ cause }]),
   );
 }
