@@ -8,7 +8,7 @@ import {
   jobLostState,
   lookAtCompletions,
 } from "../../db/statements/complete-in.ts";
-import { codeOf } from "../../errors.ts";
+import { ConfigError, codeOf } from "../../errors.ts";
 import { JobLostError } from "../../job-errors.ts";
 import type { KeepRules } from "../../kept-history.ts";
 import { backoffMs } from "../../util/backoff.ts";
@@ -19,6 +19,8 @@ import type { JobRun } from "./job-run.ts";
 
 /** How long a transaction may stay open, if its task does not say. */
 const defaultLimitMs = 5 * 60_000;
+/** Asked for where only the job is of interest. */
+const noTransaction = "0";
 /** How often to look at a transaction that is still open. */
 const openBackoff = { minMs: 5, maxMs: 1_000, factor: 1.5 };
 
@@ -96,9 +98,18 @@ export class Completions {
       await written;
     } catch (error) {
       if (!isLost(error)) throw error;
+      // Its row would stay locked if nothing were written of it.
+      if (await this.#isOurs(run)) throw otherDatabase(run, error);
       run.isLost = true;
       throw lostError(run, error);
     }
+  }
+
+  /** Whether our database still has the job as this run's. */
+  async #isOurs(run: JobRun): Promise<boolean> {
+    const asked = [{ ...attemptOf(run), transaction: noTransaction }];
+    const [row] = await this.#options.database.run(lookAtCompletions, asked).catch(() => []);
+    return row?.is_ours === true;
   }
 
   /** Limits a transaction that was just begun for this run. */
@@ -143,6 +154,13 @@ function lostError({ job }: JobRun, cause?: unknown): JobLostError {
   return new JobLostError(
     `Job ${job.id} (attempt ${job.attempts}) no longer belongs to this run: another worker claimed it, or it has ended. Its transaction must roll back.`,
     ...(cause === undefined ? [] : [{ cause }]),
+  );
+}
+
+function otherDatabase({ job }: JobRun, cause: unknown): ConfigError {
+  return new ConfigError(
+    `'completeIn' was given a transaction that does not have job ${job.id}: it belongs to another database, or has deleted the job itself.`,
+    { cause },
   );
 }
 

@@ -211,6 +211,22 @@ describe("a task that completes its job in its own transaction", () => {
     });
   });
 
+  test("is failed, and not kept locked, if its transaction is of another database", async () => {
+    const db = await withEffects();
+    const other = await freshDatabase();
+    const id = await add(db);
+    const worker = await startWorker(db, {
+      work: async (_payload, helpers) => transact(other, (tx) => helpers.completeIn(tx)),
+    });
+    await worker.completed(1);
+    expect(endings(worker)).toEqual(["failed"]);
+    expect(await db.job(id)).toMatchObject({
+      attempts: 1,
+      locked_by: null,
+      last_error: expect.stringContaining("belongs to another database"),
+    });
+  });
+
   test("is failed if the completion was rolled back to a savepoint and the rest committed", async () => {
     const db = await withEffects();
     const id = await add(db);
