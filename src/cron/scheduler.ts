@@ -54,7 +54,7 @@ class CronScheduler implements RunningCron {
   #latestTick = -Infinity;
 
   constructor(options: CronOptions) {
-    this.#options = options;
+    this.#options = { ...options, database: options.database.until(this.#stop.signal) };
     this.#items = options.items;
     this.#clock = options.clock ?? systemClock;
     this.promise = this.#run();

@@ -16,6 +16,8 @@ export interface Database {
   readonly schema: string;
   /** Rejects, and drops the connection, when the signal aborts. */
   run<Params, Row>(statement: Statement<Params, Row>, params: Params, signal?: AbortSignal): Promise<Row[]>;
+  /** The same for work that need not be done any more once the signal aborts: then no connection is waited for, and nothing more is sent. */
+  until(signal: AbortSignal): Database;
   readonly withPgClient: EnhancedWithPgClient;
   /** Runs the work in one transaction on one connection; an error rolls back. */
   transaction<T>(
@@ -50,11 +52,12 @@ type Send = (query: Sent) => Promise<{ rows: unknown[] }>;
 /** Pools whose connections lose prepared statements; learned once for everything that uses the pool. */
 const poolsWithoutPrepared = new WeakSet<Pool>();
 
-export function poolDatabase(pool: Pool, options: DatabaseOptions): Database {
+export function poolDatabase(pool: Pool, options: DatabaseOptions, over?: AbortSignal): Database {
+  const take = (): Promise<PoolClient> => takeClient(pool, () => options.onOpenTransaction?.(), over);
   const lend =
     (borrower?: string): WithPgClient =>
     async (callback) => {
-      const client = await takeClient(pool, () => options.onOpenTransaction?.());
+      const client = await take();
       let failure: unknown;
       try {
         return await callback(client);
@@ -67,7 +70,7 @@ export function poolDatabase(pool: Pool, options: DatabaseOptions): Database {
     };
   const usersPatienceMs = pool.options.query_timeout || Infinity;
   const send: Send = async ({ query_timeout: patienceMs, transferMs, signal, ...query }) => {
-    const client = await takeClient(pool, () => options.onOpenTransaction?.());
+    const client = await take();
     if (patienceMs === undefined) return sendOn(client, query);
     return sendPatiently(pool, client, query, Math.min(patienceMs, usersPatienceMs) + transferMs, signal);
   };
@@ -76,7 +79,10 @@ export function poolDatabase(pool: Pool, options: DatabaseOptions): Database {
     has: () => !poolsWithoutPrepared.has(pool),
     drop: () => poolsWithoutPrepared.add(pool),
   };
-  return makeDatabase(sendAgain, lend, options, prepared, (client) => (giveUp) => watchForAnswer(pool, client, giveUp));
+  return {
+    ...makeDatabase(sendAgain, lend, options, prepared, (client) => (giveUp) => watchForAnswer(pool, client, giveUp)),
+    until: (signal) => poolDatabase(pool, options, signal),
+  };
 }
 
 /** How often a statement is repeated at once when the database could not fit it in between others. */
@@ -156,12 +162,17 @@ export function clientDatabase(client: PoolClient, options: DatabaseOptions, wat
     return result;
   };
   let hasPrepared = true;
-  return makeDatabase(send, () => (callback) => callback(client), options, {
+  const prepared = {
     has: () => hasPrepared,
     drop: () => {
       hasPrepared = false;
     },
-  });
+  };
+  const database: Database = {
+    ...makeDatabase(send, () => (callback) => callback(client), options, prepared),
+    until: () => database, // its connection is there
+  };
+  return database;
 }
 
 /** Whether prepared statements work here. */
@@ -176,7 +187,7 @@ function makeDatabase(
   options: DatabaseOptions,
   prepared: Prepared,
   watchOf?: (client: PoolClient) => Watch,
-): Database {
+): Omit<Database, "until"> {
   const { schema, preparedStatements } = options;
   const textByStatement = new WeakMap<object, { text: string; name: string }>();
 

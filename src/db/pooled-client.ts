@@ -8,11 +8,15 @@ export type OnOpenTransaction = () => void;
 
 /**
  * A connection of the pool that is in no transaction: what we write inside one that was left open would be rolled back
- * with it. Such connections are closed. The caller releases what it gets with `putBack`.
+ * with it. Such connections are closed. The caller releases what it gets with `putBack`. When a signal aborts, none is waited for.
  */
-export async function takeClient(pool: Pool, onOpenTransaction: OnOpenTransaction): Promise<PoolClient> {
+export async function takeClient(
+  pool: Pool,
+  onOpenTransaction: OnOpenTransaction,
+  signal?: AbortSignal,
+): Promise<PoolClient> {
   for (;;) {
-    const client = await pool.connect();
+    const client = await (signal ? connectUntil(pool, signal) : pool.connect());
     // A client without an error listener would end the process when it breaks; the broken query reports the error.
     client.on("error", ignore);
     const isOpen = isInTransaction(client, shortPatienceMs);
@@ -25,6 +29,19 @@ export async function takeClient(pool: Pool, onOpenTransaction: OnOpenTransactio
       client.release(error as Error); // it is broken; the next one may not be
     }
   }
+}
+
+/** Rejects when the signal aborts; a connection that comes later goes back at once. */
+function connectUntil(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const onAbort = (): void => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    pool
+      .connect()
+      .then((client) => (signal.aborted ? client.release() : resolve(client)), reject)
+      .finally(() => signal.removeEventListener("abort", onAbort));
+  });
 }
 
 /**

@@ -2,12 +2,18 @@ import { expect, test } from "vitest";
 import type { Database } from "../../src/db/database.ts";
 import { poolDatabase } from "../../src/db/database.ts";
 import { testPool } from "../support/database.ts";
+import { until } from "../support/wait.ts";
 import { type CronBench, cronBench } from "./scheduler-kit.ts";
 
+interface Breakable {
+  readonly database: Database;
+  away: boolean;
+}
+
 /** A database that can be cut off. */
-function breakable(bench: CronBench): { database: Database; away: boolean } {
+function breakable(bench: CronBench): Breakable {
   const real = poolDatabase(testPool(bench.db.url, 2), { schema: bench.db.schema, preparedStatements: true });
-  const state = {
+  const state: Breakable = {
     away: false,
     database: {
       ...real,
@@ -15,7 +21,8 @@ function breakable(bench: CronBench): { database: Database; away: boolean } {
         if (state.away) throw Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
         return real.run(statement, params);
       },
-    } satisfies Database as Database,
+      until: () => state.database,
+    },
   };
   return state;
 }
@@ -90,4 +97,15 @@ test("release does not wait for an unreachable database", async () => {
   const { cron } = bench.start(["* * * * * task"], { database: link.database });
   await bench.clock.asleep(1);
   await cron.release();
+});
+
+test("release does not wait for a connection that others keep", async () => {
+  const bench = await cronBench("2026-01-01T00:00:30Z");
+  const pool = testPool(bench.db.url, 1);
+  const others = await pool.connect();
+  const { cron, troubles } = bench.start(["* * * * * task"], { pool });
+  await until(() => pool.waitingCount > 0, { what: "cron waits for a connection" });
+  await cron.release();
+  expect(troubles).toEqual([]);
+  others.release();
 });

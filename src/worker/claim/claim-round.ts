@@ -95,13 +95,14 @@ export class ClaimRound {
     this.#ranges.released(queueId);
   }
 
-  async run(room: Room): Promise<void> {
+  /** When the signal aborts, it sends nothing more. */
+  async run(room: Room, signal: AbortSignal): Promise<void> {
     const occasion = this.#schedule.begin();
     this.#options.onClaiming();
     try {
       await this.#claim(room, occasion);
     } catch (error) {
-      this.#fail(error);
+      if (!signal.aborted || error !== signal.reason) this.#fail(error);
     }
   }
 

@@ -114,7 +114,7 @@ export class Claimer {
       this.#schedule.turn(now);
       const free = this.#schedule.isHungry || now >= limits.scanAt ? room() : null;
       if (now >= strays.searchAt) await this.#searchStrays();
-      else if (free) await this.#round.run(free);
+      else if (free) await this.#round.run(free, signal);
       else await this.#rest(Math.min(this.#nextAt(now) - now, pollInterval()), signal);
     }
     await this.#lent;
@@ -145,7 +145,7 @@ export class Claimer {
       const isDue = this.#schedule.isHungry || limitedInMs <= 0;
       const room = isDue ? this.#options.room() : null;
       if (room) {
-        await this.#round.run(room);
+        await this.#round.run(room, signal);
         this.#throwIfHopeless();
       } else if (this.#mustScanAgain) {
         await this.#pulse.wait(this.#schedule.nextScanAt - monotonicMs(), signal);

@@ -58,7 +58,9 @@ export class Intake {
   #claiming: Promise<void> = Promise.resolve();
   #isDeaf = false;
 
-  constructor(options: IntakeOptions) {
+  constructor({ database, ...others }: IntakeOptions) {
+    // What is claimed after the stop began would only be returned.
+    const options = { ...others, database: database.until(this.#stop.signal) };
     this.#options = options;
     this.#tasks = new KnownTasks(options);
     this.#admission = new Admission({

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { RunnerOptions } from "../../../src/runner/runner-options.ts";
 import type { Task } from "../../../src/task.ts";
 import { freshDatabase, testPool } from "../../support/database.ts";
 import { until } from "../../support/wait.ts";
@@ -258,18 +259,36 @@ test.each([1, 2])("a grace period ends in time though jobs hold every connection
   expect(await db.jobs()).toMatchObject(Array.from({ length: max }, () => ({ locked_by: null, attempts: 0 })));
 });
 
-test("a graceful stop gives up after its grace period if a job never lets go of the only connection", async () => {
+/** A worker whose only connection is held by a job, while a claim waits for it. */
+async function startWithoutConnections(options: RunnerOptions = {}) {
   const db = await freshDatabase();
   const pgPool = testPool(db.url, 1);
   const held = heldTask();
-  const { runner, lines } = await startWorker(
+  const started = await startWorker(
     db,
     { t: (payload, helpers) => helpers.withPgClient(() => held.task(payload, helpers)) },
-    { pgPool, concurrency: 2, pollInterval: 100, shutdownGracePeriod: 100 },
+    { pgPool, concurrency: 2, pollInterval: 100, ...options },
   );
   await db.query("select graphile_worker.add_job('t')");
   await held.begun(1);
+  await db.query("select graphile_worker.add_job('t')");
   await until(() => pgPool.waitingCount > 1, { what: "a claim waits for a connection, and the search for cancels" });
+  return { ...started, db, held };
+}
+
+test("a claim that waits for a connection when the stop begins is not made", async () => {
+  const { db, runner, held } = await startWithoutConnections();
+  const row = "select id, xmin from graphile_worker._private_jobs where id = 2";
+  const before = await db.query(row);
+  const stopped = runner.stop();
+  held.releaseAll();
+  await stopped;
+  expect(await db.jobs()).toHaveLength(1);
+  expect(await db.query(row)).toEqual(before);
+});
+
+test("a graceful stop gives up after its grace period if a job never lets go of the only connection", async () => {
+  const { runner, lines, held } = await startWithoutConnections({ shutdownGracePeriod: 100 });
   await runner.stop().catch(() => undefined);
   expect(lines.filter(({ message }) => message.includes("jobs hold every connection of the pool"))).toHaveLength(1);
   held.releaseAll();
