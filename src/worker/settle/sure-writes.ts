@@ -20,6 +20,7 @@ export class SureWrites {
   #fatal: Error | undefined;
   #shortfall: Error | undefined;
   #leavesLocks = false;
+  #pending = 0;
 
   constructor(options: SureWritesOptions) {
     this.#options = options;
@@ -45,15 +46,23 @@ export class SureWrites {
     return this.#leavesLocks;
   }
 
+  /** Something is not through. */
+  get isWriting(): boolean {
+    return this.#pending > 0;
+  }
+
   /** Tries until it is through; throws what the database says if that is given up. */
   async write<T>(write: (mayBeDone: boolean) => Promise<T>): Promise<T> {
     const { signal } = this.#giveUp;
+    this.#pending++;
     try {
       return await persist(write, this.#options.outage, signal);
     } catch (error) {
       this.#leavesLocks = true;
       if (signal.aborted) this.#shortfall ??= toError(signal.reason);
       throw error;
+    } finally {
+      this.#pending--;
     }
   }
 

@@ -146,6 +146,12 @@ export class WriteBack {
     this.#writes.giveUp(reason);
   }
 
+  /** The pool ends now: what is under way counts as unwritten, and a claim that was not answered may have locked jobs. */
+  leave(reason: Error, isClaiming: boolean): void {
+    this.#writes.giveUp(reason);
+    if (this.#writes.isWriting || isClaiming) this.#writes.fallShort();
+  }
+
   /** This pool can no longer keep its promises, so it stops and says why. */
   die(error: unknown, action: string): void {
     this.#writes.die(error, action);

@@ -46,21 +46,28 @@ export async function writeWhatIsLeft({
   const tooLate = new ShutdownError(
     `Could not write how jobs ended within ${forcefulMs / 1000} s; their locks remain.`,
   );
-  const giveUpTimer = setTimeout(() => writeBack.giveUp(tooLate), forcefulMs);
+  // A graceful stop has tried for longer than this, in vain.
+  const patienceMs = writeBack.shortfall && !writeBack.fatal ? 0 : forcefulMs;
+  const giveUpTimer = setTimeout(() => writeBack.giveUp(tooLate), patienceMs);
   const cancel = new AbortController();
+  let isClaiming = true;
   const written = async (): Promise<boolean> => {
-    // Listening ends at once: where jobs hold all other connections, the last claim and the last writes need this one.
-    await Promise.all([intake.stopListening(), intake.ended()]); // what it still brings is returned
+    // Listening ends at once: where jobs hold all other connections, the last writes need this one.
+    const claimsEnded = intake.ended().then(() => {
+      isClaiming = false;
+    });
+    await Promise.all([intake.stopListening(), claimsEnded]); // what it still brings is returned
     await Promise.all([writeBack.settled(), keeper.stop(), cancels?.stop()]);
     await writeBack.returned();
     await Promise.all([queueNotices?.close(), placeNotices.close()]);
     return true;
   };
-  const isWritten = await Promise.race([written(), sleep(forcefulMs + overtimeMs, cancel.signal).then(() => false)]);
+  const isWritten = await Promise.race([written(), sleep(patienceMs + overtimeMs, cancel.signal).then(() => false)]);
   clearTimeout(giveUpTimer);
   cancel.abort();
-  if (!isWritten) throw tooLate;
+  if (!isWritten) writeBack.leave(tooLate, isClaiming);
   if (writeBack.shortfall && !writeBack.fatal) throw writeBack.shortfall;
+  if (!isWritten) throw tooLate;
 }
 
 /** Waits until plugins have heard that the workers stop; a hook that takes long must not keep a process that is to end. */

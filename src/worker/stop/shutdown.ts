@@ -89,7 +89,11 @@ export class Shutdown {
     const abortTimer = abortAfterMs < 2 ** 31 ? setTimeout(abort, abortAfterMs).unref() : undefined;
     emit("pool:gracefulShutdown", { pool: workerPool, workerPool, message });
     try {
-      await windDown(flow, this.#options);
+      await windDown(
+        flow,
+        this.#options,
+        this.ended.catch(() => undefined),
+      );
     } finally {
       clearTimeout(abortTimer);
     }

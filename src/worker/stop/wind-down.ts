@@ -14,28 +14,39 @@ const timeIsOver = "The worker is shutting down and the job's time is over.";
 const patienceMs = 60_000;
 /** A grace period says how long the end may take; the last writes get this much on top of it. */
 const overtimeMs = 5_000;
-/** How long it takes at most to notice that writes were given up; a claim without a connection would wait endlessly. */
-const noticeMs = 1_000;
+/** How long the end then waits for what is under way: a write may wait for a connection that a job never lets go. */
+const lastWordMs = 1_000;
 
 /**
  * The flow cut off at the left and drained to the right: resolves when all is written and nothing is held any more. A database
- * that stays unreachable must not keep a process that is to end, so after a while it rejects instead.
+ * that stays unreachable must not keep a process that is to end, so after a while it rejects instead. If the pool has ended before
+ * that, by force, nothing is waited for any more.
  */
-export async function windDown(flow: Flow, options: PoolOptions): Promise<void> {
+export async function windDown(flow: Flow, options: PoolOptions, hasEnded: Promise<void>): Promise<void> {
   const { shutdownGracePeriod } = options.settings;
   let timer: NodeJS.Timeout | undefined;
+  let isOver = false;
+  let isClaiming = true;
+  void flow.intake.ended().then(() => {
+    isClaiming = false;
+  });
   const tooLate = deferred<never>();
   const writeWithin = (ms: number): void => {
+    if (isOver) return;
     timer ??= setTimeout(() => {
       const error = stayedAway(ms);
       flow.writeBack.giveUp(error);
-      timer = setTimeout(() => tooLate.reject(error), noticeMs);
+      timer = setTimeout(() => {
+        flow.writeBack.leave(error, isClaiming);
+        tooLate.reject(error);
+      }, lastWordMs);
     }, ms);
   };
   if (shutdownGracePeriod !== undefined) writeWithin(shutdownGracePeriod + overtimeMs);
   try {
-    await Promise.race([drain(flow, options, () => writeWithin(patienceMs)), tooLate.promise]);
+    await Promise.race([drain(flow, options, () => writeWithin(patienceMs)), tooLate.promise, hasEnded]);
   } finally {
+    isOver = true;
     clearTimeout(timer);
   }
 }
@@ -54,7 +65,7 @@ async function drain(flow: Flow, options: PoolOptions, onNothingRuns: () => void
   keeper.stopSweeping();
   localQueue?.release();
   writeBack.returnUnstarted(dispatcher.close());
-  // A claim may wait for a connection that only the end of a job, or of listening, sets free; what it still brings is returned.
+  // What a claim under way still brings is returned. Jobs need not end for that, so their time runs from now on.
   const claimsEnded = intake.ended().then(() => writeBack.returned());
   const slotsEnded = waitForSlots(flow, options).then(onNothingRuns);
   await Promise.all([claimsEnded, slotsEnded, intake.stopListening()]);

@@ -287,10 +287,22 @@ test("a claim that waits for a connection when the stop begins is not made", asy
   expect(await db.query(row)).toEqual(before);
 });
 
-test("a graceful stop gives up after its grace period if a job never lets go of the only connection", async () => {
-  const { runner, lines, held } = await startWithoutConnections({ shutdownGracePeriod: 100 });
-  await runner.stop().catch(() => undefined);
-  expect(lines.filter(({ message }) => message.includes("jobs hold every connection of the pool"))).toHaveLength(1);
+test("a graceful stop gives up after its grace period if a job never lets go of the only connection, and says so", async () => {
+  const { db, runner, lines, held } = await startWithoutConnections({ shutdownGracePeriod: 100 });
+  const reason = "jobs hold every connection of the pool";
+  await expect(runner.stop()).rejects.toThrow(reason);
+  await expect(runner.promise).rejects.toThrow(reason);
+  expect(lines.filter(({ message }) => message.includes(reason))).toHaveLength(1);
+  expect(await db.jobs()).toMatchObject([{ locked_by: expect.any(String) }, { locked_by: null, attempts: 0 }]);
+  held.releaseAll();
+});
+
+test("kill() ends a stop that waits for a job which never lets go of the only connection", async () => {
+  const { runner, held } = await startWithoutConnections();
+  const stopped = expect(runner.stop()).rejects.toThrow("forcefulShutdown");
+  await runner.kill("enough");
+  await stopped;
+  await expect(runner.promise).rejects.toThrow("enough");
   held.releaseAll();
 });
 
