@@ -60,6 +60,7 @@ export async function writeWhatIsLeft({
     await Promise.all([writeBack.settled(), keeper.stop(), cancels?.stop()]);
     await writeBack.returned();
     await Promise.all([queueNotices?.close(), placeNotices.close()]);
+    await writeBack.returnStrays(); // of a claim whose response was lost
     return true;
   };
   const isWritten = await Promise.race([written(), sleep(patienceMs + overtimeMs, cancel.signal).then(() => false)]);

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { RunnerOptions } from "../../../src/runner/runner-options.ts";
 import type { Task } from "../../../src/task.ts";
 import { freshDatabase, testPool } from "../../support/database.ts";
+import { startProxy } from "../../support/proxy.ts";
 import { until } from "../../support/wait.ts";
 import { heldTask, never, startPool, startWorker } from "../kit.ts";
 
@@ -304,6 +305,19 @@ test("kill() ends a stop that waits for a job which never lets go of the only co
   await stopped;
   await expect(runner.promise).rejects.toThrow("enough");
   held.releaseAll();
+});
+
+test("a forceful shutdown returns the jobs of a claim whose response was lost", async () => {
+  const db = await freshDatabase();
+  const proxy = await startProxy(db.url);
+  await db.query("select graphile_worker.add_job('t', queue_name => 'q')");
+  const lost = proxy.cutAfter("claim_jobs");
+  const { runner } = await startWorker(db, { t: () => undefined }, { connectionString: proxy.url });
+  await lost;
+  await runner.kill();
+  await runner.promise;
+  expect((await db.jobs()).filter(({ locked_by }) => locked_by !== null)).toEqual([]);
+  expect(await db.query("select from graphile_worker._private_job_queues where locked_at is not null")).toEqual([]);
 });
 
 test("a pool can be awaited, and its promise settles when it has stopped", async () => {
