@@ -153,8 +153,9 @@ export class HeldJobs {
 
   /** A started job has ended. Gives its queue if nothing more of it is held, so that it can be released. */
   ended(job: Job): number | null {
+    if (job.job_queue_id === null) return null;
     const queueId = this.#buffer.ended(job);
-    this.#noticeReady();
+    if (queueId === null) this.#noticeReady();
     return queueId;
   }
 
