@@ -119,7 +119,7 @@ test("a returned job that an application holds is moved when it lets go, and oth
     database: poolDatabase(db.pool, { schema: "graphile_worker", preparedStatements: true }),
     workerPool,
     writes,
-    endedIn: () => [],
+    unwritten: { endedIn: () => [] },
     onReturned: () => undefined,
     onThrough: () => undefined,
   });

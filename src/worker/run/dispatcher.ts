@@ -5,6 +5,7 @@ import type { Unstarted } from "../claim/buffer.ts";
 import type { Room } from "../claim/claim-request.ts";
 import type { Lateness } from "../claim/lateness.ts";
 import { Pace } from "../claim/pace.ts";
+import type { Unwritten } from "../settle/unwritten.ts";
 import type { StopSwitch } from "../stop/stop-switch.ts";
 import { Cancels } from "./cancels.ts";
 import { Deadlines } from "./deadlines.ts";
@@ -20,12 +21,11 @@ import type { Slot } from "./slot.ts";
 import type { JobStart } from "./timed-starts.ts";
 
 /** Finished jobs that the database does not know of yet: beyond this no more are started. */
-const maxUnsettled = 4_000;
+const maxUnwritten = 4_000;
 
 export interface DispatcherOptions extends JobRunsOptions, Omit<EndsOptions, "held"> {
   readonly slots: readonly Slot[];
-  /** How many outcomes are still to be written. */
-  readonly unsettled: () => number;
+  readonly unwritten: Pick<Unwritten, "pending">;
   /** A fixed number of jobs to hold, given by the user, and how long; without it the pool judges by itself. */
   readonly localQueue: { readonly size: number; readonly ttl: number } | undefined;
   /** False if what may run can change from one job to the next. */
@@ -93,7 +93,7 @@ export class Dispatcher {
 
   /** Nothing is held, running or waiting to be written. */
   get isQuiet(): boolean {
-    return this.#occupied === 0 && this.#held.size === 0 && this.#options.unsettled() === 0;
+    return this.#occupied === 0 && this.#held.size === 0 && this.#options.unwritten.pending === 0;
   }
 
   get freeSlots(): readonly Slot[] {
@@ -161,8 +161,8 @@ export class Dispatcher {
   }
 
   room(): Room | null {
-    const { slots, localQueue, mayHoldAhead, isAlone, unsettled } = this.#options;
-    if (this.#isClosed || unsettled() >= maxUnsettled) return null;
+    const { slots, localQueue, mayHoldAhead, isAlone, unwritten } = this.#options;
+    if (this.#isClosed || unwritten.pending >= maxUnwritten) return null;
     if (isAlone) return this.isQuiet ? { jobs: 1, idle: 1, perQueue: 1 } : null;
     return measureRoom({
       slots: slots.length,
@@ -239,8 +239,10 @@ export class Dispatcher {
   }
 
   get #mayStart(): boolean {
-    const { unsettled, mayStart } = this.#options;
-    return this.#free.length > 0 && !this.#isClosed && unsettled() < maxUnsettled && mayStart() && this.#turn.mayGoOn();
+    const { unwritten, mayStart } = this.#options;
+    return (
+      this.#free.length > 0 && !this.#isClosed && unwritten.pending < maxUnwritten && mayStart() && this.#turn.mayGoOn()
+    );
   }
 
   #fill(): void {

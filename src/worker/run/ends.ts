@@ -2,6 +2,7 @@ import type { Job } from "../../job.ts";
 import type { TimeoutError } from "../../job-errors.ts";
 import { monotonicMs } from "../../util/timers.ts";
 import { EndedJob } from "../settle/ended-job.ts";
+import type { Settler } from "../settle/settler.ts";
 import type { Completions } from "./completions.ts";
 import { decide } from "./decide.ts";
 import type { HeldJobs } from "./held-jobs.ts";
@@ -14,7 +15,7 @@ const notCommitted =
 
 export interface EndsOptions {
   /** Takes it from here: how a job ended is announced and written. */
-  readonly settle: (ended: EndedJob) => void;
+  readonly settler: Pick<Settler, "settle">;
   readonly overruns: Overruns;
   readonly completions: Completions;
   /** A job was completed by its transaction, and its task threw all the same. */
@@ -40,12 +41,12 @@ export class Ends {
 
   /** A task has returned, or the run was cancelled before it began. True if the slot is needed again. */
   ended(run: JobRun, outcome: RunOutcome, durationMs: number, known: EndedJob["known"]): boolean {
-    const { overruns, settle, onBadBackoff, held } = this.#options;
+    const { overruns, settler, onBadBackoff, held } = this.#options;
     if (run.isOverrunning) return !overruns.returned(run, held.ended(run.job));
     if (!run.isAbandoned || known === "written") {
       const queueId = run.isAbandoned ? null : held.ended(run.job);
       const decided = decide(run, outcome, onBadBackoff);
-      settle(new EndedJob(decided, run.worker, durationMs, queueId, undefined, known ?? lost(run)));
+      settler.settle(new EndedJob(decided, run.worker, durationMs, queueId, undefined, known ?? lost(run)));
     }
     return true;
   }
@@ -71,7 +72,7 @@ export class Ends {
   /** Fails a job from outside; resolves to whether it was no longer ours, or could not be written. */
   fail(job: Job, error: Error, queueId: number | null): Promise<boolean> {
     return new Promise((resolve) => {
-      this.#options.settle(new EndedJob(failed(job, error), null, 0, queueId, resolve));
+      this.#options.settler.settle(new EndedJob(failed(job, error), null, 0, queueId, resolve));
     });
   }
 
@@ -83,13 +84,13 @@ export class Ends {
 
   /** The attempt has ended, but its task goes on: its slot and its queue stay taken. */
   #overran(run: JobRun, error: TimeoutError, known: RunEnd["known"]): void {
-    const { overruns, settle, onBadBackoff } = this.#options;
+    const { overruns, settler, onBadBackoff } = this.#options;
     run.isAbandoned = true;
     run.isOverrunning = true;
     const onWritten = overruns.begin(run, error);
     const ended: RunOutcome = known === "written" ? { kind: "succeeded", job: run.job } : failed(run.job, error);
     const outcome = decide(run, ended, onBadBackoff);
-    settle(new EndedJob(outcome, run.worker, monotonicMs() - run.startedAt, null, onWritten, known));
+    settler.settle(new EndedJob(outcome, run.worker, monotonicMs() - run.startedAt, null, onWritten, known));
   }
 
   #isCommitted(run: JobRun): Promise<boolean> {

@@ -10,6 +10,7 @@ import type { LaneSpec } from "./lanes.ts";
 import type { QueueReleases } from "./queue-releases.ts";
 import { type Lend, settlingAndClaiming } from "./settle-and-claim.ts";
 import type { SureWrites } from "./sure-writes.ts";
+import type { Unwritten } from "./unwritten.ts";
 
 export interface BatchWriterOptions extends ConcludeOptions {
   readonly database: Database;
@@ -17,8 +18,7 @@ export interface BatchWriterOptions extends ConcludeOptions {
   readonly writes: SureWrites;
   readonly releases: QueueReleases;
   readonly lend: Lend;
-  /** Jobs of these queues that have ended and are not written yet, and do not release them with a statement other than the one for `batch`. */
-  readonly endedIn: (queueIds: readonly number[], batch: readonly EndedJob[]) => string[];
+  readonly unwritten: Unwritten;
 }
 
 /** Writes the outcomes of one lane with its statement, and the queues that are released with them; then each job is concluded. */
@@ -42,17 +42,17 @@ export class BatchWriter<Ended extends Outcome> {
 
   /** Tries until it is through. The queues of these jobs go with them the first time. Resolves to what was not written as it was asked. */
   async write(batch: readonly EndedJob<Ended>[], isFirst: boolean): Promise<UnwrittenRow | undefined> {
-    const { database, emit, writes, releases, workerPool, lend, endedIn } = this.#options;
+    const { database, emit, writes, releases, workerPool, lend, unwritten } = this.#options;
     const startedAt = monotonicMs();
     const queueIds = isFirst ? releases.releasable(batch) : null;
     let tries = 0;
     const row = await writes.write(async (mayBeDone) => {
-      const release = { queueIds, endedIds: queueIds ? endedIn(queueIds, batch) : [] };
+      const release = { queueIds, endedIds: queueIds ? unwritten.endedIn(queueIds, batch) : [] };
       // What cannot be written at first is written alone.
       const run = tries++ === 0 ? settlingAndClaiming(database, batch, lend) : database.run;
-      const unwritten = await this.#spec.write(batch, release, mayBeDone, run);
+      const row = await this.#spec.write(batch, release, mayBeDone, run);
       // A job that is not ours any more after a try that may have gone through was most likely settled by that.
-      return mayBeDone && unwritten ? { ...unwritten, lost: null } : unwritten;
+      return mayBeDone && row ? { ...row, lost: null } : row;
     });
     for (const ended of batch) ended.isToRelease = false;
     if (emit.heard("settle:complete")) {

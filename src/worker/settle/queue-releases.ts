@@ -5,14 +5,14 @@ import { sleep } from "../../util/sleep.ts";
 import type { EndedJob } from "./ended-job.ts";
 import { heldBackoff } from "./settle-lane.ts";
 import type { SureWrites } from "./sure-writes.ts";
+import type { Unwritten } from "./unwritten.ts";
 
 export interface QueueReleasesOptions {
   readonly database: Database;
   readonly writes: SureWrites;
   /** Jobs of this queue are on their way back into it. */
   readonly isReturningTo: (queueId: number) => boolean;
-  /** Jobs of these queues that have ended, are not written yet, and do not release them. */
-  readonly endedIn: (queueIds: readonly number[]) => readonly string[];
+  readonly unwritten: Pick<Unwritten, "endedIn">;
   /** A named queue is free for its next job. */
   readonly onReleased: (queueId: number) => void;
 }
@@ -76,7 +76,7 @@ export class QueueReleases {
 
   /** Releases queues on their own, for as long as another transaction holds their rows. */
   async #release(queueIds: readonly number[], poolId: string): Promise<void> {
-    const { database, writes, endedIn, onReleased } = this.#options;
+    const { database, writes, unwritten, onReleased } = this.#options;
     const { signal } = writes;
     this.#underWay++;
     try {
@@ -85,7 +85,7 @@ export class QueueReleases {
         if (attempt > 0) await sleep(backoffMs(heldBackoff, attempt), signal);
         const queues = held;
         const [row] = await writes.write(() =>
-          database.run(completeJobs, { poolId, jobIds: [], queueIds: queues, endedIds: endedIn(queues) }),
+          database.run(completeJobs, { poolId, jobIds: [], queueIds: queues, endedIds: unwritten.endedIn(queues) }),
         );
         const stillHeld = row?.held_queues ?? [];
         for (const queueId of held) if (!stillHeld.includes(queueId)) onReleased(queueId);

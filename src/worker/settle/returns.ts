@@ -7,13 +7,13 @@ import type { WorkerPool } from "../../worker.ts";
 import type { Unstarted } from "../claim/buffer.ts";
 import { heldBackoff } from "./settle-lane.ts";
 import type { SureWrites } from "./sure-writes.ts";
+import type { Unwritten } from "./unwritten.ts";
 
 export interface ReturnsOptions {
   readonly database: Database;
   readonly workerPool: WorkerPool;
   readonly writes: SureWrites;
-  /** Jobs of these queues that have ended and are not written yet. */
-  readonly endedIn: (queueIds: readonly number[]) => readonly string[];
+  readonly unwritten: Pick<Unwritten, "endedIn">;
   /** Jobs that were not started are back in line, and these queues are released. */
   readonly onReturned: (jobs: readonly Job[], queueIds: readonly number[]) => void;
   /** A return is complete. */
@@ -107,7 +107,7 @@ export class Returns {
     how: { readonly hasStarted: boolean; readonly delayMs: number | null; readonly reason: string | null },
     onBack: (jobs: readonly Job[], queueIds: readonly number[]) => void,
   ): Promise<Set<string>> {
-    const { database, workerPool, writes, endedIn } = this.#options;
+    const { database, workerPool, writes, unwritten } = this.#options;
     const { signal } = writes;
     const poolId = jobs[0]!.locked_by!;
     this.#firstTries++;
@@ -127,7 +127,7 @@ export class Returns {
         queueIds: rest.queueIds,
         ...how,
       };
-      const endedIds = endedIn(rest.queueIds);
+      const endedIds = unwritten.endedIn(rest.queueIds);
       let isInDoubt = false;
       const written = writes.write(async (mayBeDone) => {
         // If an earlier try went through unheard, we may hold the same jobs again by now: the search for strays knows.

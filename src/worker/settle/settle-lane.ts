@@ -5,6 +5,7 @@ import { setImmediate } from "../../util/timers.ts";
 import type { Outcome, WrittenAs } from "../run/outcome.ts";
 import type { BatchWriter } from "./batch-writer.ts";
 import type { EndedJob } from "./ended-job.ts";
+import type { LaneJobs } from "./unwritten.ts";
 
 /** At most this many outcomes go out in one statement. */
 const maxBatch = 2_000;
@@ -17,32 +18,21 @@ export const heldBackoff = { minMs: 20, maxMs: 1_000, factor: 1.5 };
  * as that lets go, and delays nothing else.
  */
 export class SettleLane<Ended extends Outcome> {
+  readonly #jobs: LaneJobs<Ended>;
   readonly #writer: BatchWriter<Ended>;
   readonly #onFlushed: () => void;
-  #waiting: EndedJob<Ended>[] = [];
-  #inFlight: readonly EndedJob<Ended>[] = [];
-  #held: readonly EndedJob<Ended>[] = [];
   #loop: Promise<void> | undefined;
   #heldLoop: Promise<void> | undefined;
 
   /** `onFlushed` is called when what was written together no longer counts as pending. */
-  constructor(writer: BatchWriter<Ended>, onFlushed: () => void) {
+  constructor(jobs: LaneJobs<Ended>, writer: BatchWriter<Ended>, onFlushed: () => void) {
+    this.#jobs = jobs;
     this.#writer = writer;
     this.#onFlushed = onFlushed;
   }
 
-  /** Jobs that are to be written next; without those that are held, which may take long. */
-  get pending(): number {
-    return this.#waiting.length + this.#inFlight.length;
-  }
-
-  /** What is not written yet. */
-  unwritten(): EndedJob<Ended>[] {
-    return [...this.#held, ...this.#inFlight, ...this.#waiting];
-  }
-
   add(ended: EndedJob<Ended>): void {
-    this.#waiting.push(ended);
+    this.#jobs.waiting.push(ended);
     this.#loop ??= this.#run().finally(() => {
       this.#loop = undefined;
     });
@@ -55,15 +45,16 @@ export class SettleLane<Ended extends Outcome> {
 
   async #run(): Promise<void> {
     const { delayMs } = this.#writer;
+    const jobs = this.#jobs;
     // Everything that ends in this turn of the event loop goes out together.
     if (delayMs > 0) await sleep(delayMs);
     else await new Promise((resolve) => setImmediate(resolve));
-    while (this.#waiting.length > 0) {
-      this.#inFlight = this.#nextBatch();
-      this.#hold(await this.#write(this.#inFlight, true));
-      this.#inFlight = [];
+    while (jobs.waiting.length > 0) {
+      jobs.inFlight = this.#nextBatch();
+      this.#hold(await this.#write(jobs.inFlight, true));
+      jobs.inFlight = [];
       this.#onFlushed();
-      if (delayMs > 0 && this.#waiting.length > 0) await sleep(delayMs);
+      if (delayMs > 0 && jobs.waiting.length > 0) await sleep(delayMs);
     }
   }
 
@@ -85,36 +76,38 @@ export class SettleLane<Ended extends Outcome> {
 
   #hold(ended: readonly EndedJob<Ended>[]): void {
     if (ended.length === 0) return;
-    this.#held = [...this.#held, ...ended];
+    this.#jobs.held = [...this.#jobs.held, ...ended];
     this.#heldLoop ??= this.#writeHeld().finally(() => {
       this.#heldLoop = undefined;
     });
   }
 
   async #writeHeld(): Promise<void> {
+    const jobs = this.#jobs;
     const writer = this.#writer;
     const { giveUp } = writer;
-    for (let attempt = 0; this.#held.length > 0; attempt++) {
+    for (let attempt = 0; jobs.held.length > 0; attempt++) {
       await sleep(backoffMs(heldBackoff, attempt), giveUp);
-      const trying = this.#held.filter(({ poolId }) => poolId === this.#held[0]?.poolId).slice(0, maxBatch);
+      const trying = jobs.held.filter(({ poolId }) => poolId === jobs.held[0]?.poolId).slice(0, maxBatch);
       // Their queues were released the first time.
       const stillHeld = new Set(await this.#write(trying, false));
       const isOff = new Set(trying.filter((ended) => !stillHeld.has(ended)));
-      this.#held = this.#held.filter((ended) => !isOff.has(ended));
+      jobs.held = jobs.held.filter((ended) => !isOff.has(ended));
       if (isOff.size > 0) attempt = 0;
       if (!giveUp.aborted) continue;
-      for (const ended of this.#held) writer.givenUp(ended, giveUp.reason);
-      this.#held = [];
+      for (const ended of jobs.held) writer.givenUp(ended, giveUp.reason);
+      jobs.held = [];
       writer.failed(giveUp.reason);
     }
   }
 
   /** A statement speaks for one pool id: jobs from before a change of identity go out on their own. */
   #nextBatch(): EndedJob<Ended>[] {
-    const poolId = this.#waiting[0]?.poolId;
+    const { waiting } = this.#jobs;
+    const poolId = waiting[0]?.poolId;
     let count = 0;
-    while (count < maxBatch && count < this.#waiting.length && this.#waiting[count]?.poolId === poolId) count++;
-    return this.#waiting.splice(0, count);
+    while (count < maxBatch && count < waiting.length && waiting[count]?.poolId === poolId) count++;
+    return waiting.splice(0, count);
   }
 }
 

@@ -3,16 +3,16 @@ import type { Job } from "../../job.ts";
 import { sleep } from "../../util/sleep.ts";
 import { monotonicMs } from "../../util/timers.ts";
 import type { Unstarted } from "../claim/buffer.ts";
-import type { EndedJob } from "./ended-job.ts";
 import { QueueReleases } from "./queue-releases.ts";
 import { Returns, type ReturnsOptions } from "./returns.ts";
 import { Settler, type SettlerOptions } from "./settler.ts";
 import type { Strays } from "./strays.ts";
 import { SureWrites, type SureWritesOptions } from "./sure-writes.ts";
+import { Unwritten } from "./unwritten.ts";
 
 export interface WriteBackOptions
   extends SureWritesOptions,
-    Omit<SettlerOptions, "writes" | "releases">,
+    Omit<SettlerOptions, "writes" | "releases" | "unwritten">,
     Pick<ReturnsOptions, "onReturned"> {
   readonly database: Database;
   readonly strays: Strays;
@@ -25,23 +25,24 @@ export interface WriteBackOptions
  * database keeps refusing, the pool stops. What another transaction holds is written later on its own.
  */
 export class WriteBack {
+  /** Writes how jobs ended. */
+  readonly settler: Settler;
+  readonly unwritten = new Unwritten();
   readonly #strays: Strays;
   readonly #writes: SureWrites;
-  readonly #settler: Settler;
   readonly #releases: QueueReleases;
   readonly #returns: Returns;
 
   constructor(options: WriteBackOptions) {
     this.#strays = options.strays;
     this.#writes = new SureWrites(options);
-    const endedIn = (queueIds: readonly number[]): string[] => this.#settler.endedIn(queueIds);
-    const shared = { ...options, writes: this.#writes, endedIn };
+    const shared = { ...options, writes: this.#writes, unwritten: this.unwritten };
     this.#releases = new QueueReleases({
       ...shared,
       isReturningTo: (queueId) => this.#returns.isReturningTo(queueId),
     });
     this.#returns = new Returns({ ...shared, onThrough: () => this.#releases.releaseDeferred() });
-    this.#settler = new Settler({ ...shared, releases: this.#releases });
+    this.settler = new Settler({ ...shared, releases: this.#releases });
   }
 
   /** Why the pool cannot go on, if so. */
@@ -57,11 +58,6 @@ export class WriteBack {
   /** Something was not written, so jobs may stay locked under our name. */
   get leavesLocks(): boolean {
     return this.#writes.leavesLocks;
-  }
-
-  /** How many outcomes are to be written next. */
-  get unsettled(): number {
-    return this.#settler.pending;
   }
 
   /** Jobs that were not started are on their way back. */
@@ -81,12 +77,7 @@ export class WriteBack {
 
   /** Jobs whose outcome is not written yet. */
   jobs(): Job[] {
-    return [...this.#settler.jobs(), ...this.#returns.jobs];
-  }
-
-  /** Writes how a job ended. */
-  settle(ended: EndedJob): void {
-    this.#settler.settle(ended);
+    return [...this.unwritten.jobs(), ...this.#returns.jobs];
   }
 
   /** Returns jobs that were claimed and not started; to run after a rest, if one is given. */
@@ -121,7 +112,7 @@ export class WriteBack {
 
   /** Resolves when all outcomes so far are written or given up. */
   async settled(): Promise<void> {
-    await this.#settler.idle();
+    await this.settler.idle();
     await this.#writes.tracked();
   }
 

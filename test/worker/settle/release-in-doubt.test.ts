@@ -8,6 +8,7 @@ import { Outage } from "../../../src/worker/settle/outage.ts";
 import { QueueReleases } from "../../../src/worker/settle/queue-releases.ts";
 import { Settler } from "../../../src/worker/settle/settler.ts";
 import { SureWrites } from "../../../src/worker/settle/sure-writes.ts";
+import { Unwritten } from "../../../src/worker/settle/unwritten.ts";
 import type { WorkerPool } from "../../../src/worker.ts";
 import { freshDatabase } from "../../support/database.ts";
 import { rememberingLogger } from "../../support/log.ts";
@@ -46,19 +47,21 @@ test("a settle that is sent again leaves a queue to the next job of it, which ha
   const outage = new Outage(new OutageLog(logger), logger, () => undefined);
   const emit = Object.assign(() => undefined, { heard: () => false });
   const writes = new SureWrites({ workerPool, emit, logger, outage });
+  const unwritten = new Unwritten();
   const releases = new QueueReleases({
     database,
     writes,
     isReturningTo: () => false,
-    endedIn: (queueIds) => settler.endedIn(queueIds),
+    unwritten,
     onReleased: () => undefined,
   });
-  const settler: Settler = new Settler({
+  const settler = new Settler({
     database,
     emit,
     workerPool,
     writes,
     releases,
+    unwritten,
     keepRules: { of: () => undefined, redact: [], opening: () => undefined },
     completeJobBatchDelay: 0,
     failJobBatchDelay: 0,

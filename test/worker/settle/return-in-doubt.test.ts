@@ -44,7 +44,7 @@ test("a queue stays locked while nobody knows whether its jobs were returned, an
     database,
     workerPool,
     writes,
-    endedIn: () => [],
+    unwritten: { endedIn: () => [] },
     onReturned: () => undefined,
     onThrough: () => releases.releaseDeferred(),
   });
@@ -52,7 +52,7 @@ test("a queue stays locked while nobody knows whether its jobs were returned, an
     database,
     writes,
     isReturningTo: (id) => returns.isReturningTo(id),
-    endedIn: () => [],
+    unwritten: { endedIn: () => [] },
     onReleased: (id) => released.push(id),
   });
   const strays: Strays = new Strays({
