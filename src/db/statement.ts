@@ -20,6 +20,16 @@ export function statement<Params, Row>(definition: Omit<Statement<Params, Row>, 
   return definition;
 }
 
+/** A statement with its parameters. */
+export interface Bound<Row> {
+  readonly statement: Statement<never, Row>;
+  readonly params: never;
+}
+
+export function bind<Params, Row>(statement: Statement<Params, Row>, params: Params): Bound<Row> {
+  return { statement, params: params as never };
+}
+
 /** For statements that take milliseconds: no response for this long means that the server is unreachable. */
 export const shortPatienceMs = 30_000;
 

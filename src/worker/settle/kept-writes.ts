@@ -1,4 +1,4 @@
-import type { Statement } from "../../db/statement.ts";
+import { type Bound, bind, type Statement } from "../../db/statement.ts";
 import type { RuledJob } from "../../db/statements/control.ts";
 import {
   completeJobsKept,
@@ -13,7 +13,14 @@ import type { KeepRule, KeepRules } from "../../kept-history.ts";
 import { stackFrames } from "../../stack-frames.ts";
 import type { Outcome } from "../run/outcome.ts";
 import type { EndedJob } from "./ended-job.ts";
-import type { RunSettle } from "./settle-and-claim.ts";
+
+/** A statement that settles, and what comes first. */
+export interface Settling extends Bound<UnwrittenRow> {
+  /** Sent first, while the jobs are locked: others must not start in between. */
+  readonly first?: Bound<object>;
+  /** Waited for first. */
+  readonly opening?: Promise<void> | undefined;
+}
 
 type Batch<Ended extends Outcome> = readonly EndedJob<Ended>[];
 type Succeeded = Extract<Outcome, { kind: "succeeded" }>;
@@ -27,13 +34,13 @@ export class KeptWrites {
     this.#rules = rules;
   }
 
-  complete(ended: Batch<Succeeded>, release: Release, run: RunSettle): Promise<UnwrittenRow[]> | undefined {
+  complete(ended: Batch<Succeeded>, release: Release): Settling | undefined {
     const rules = this.#rulesFor(ended);
     if (!rules) return undefined;
     const sorted = ended.toSorted((a, b) => Number(a.jobId) - Number(b.jobId));
     const areFirst = sorted.every(({ outcome }) => outcome.job.attempts === 1);
     const hasResults = sorted.some(({ outcome }) => outcome.result !== undefined);
-    return this.#write(run, completeJobsKept, {
+    return this.#settling(completeJobsKept, {
       poolId: ended[0]!.poolId,
       jobIds: sorted.map(({ jobId }) => jobId),
       attempts: areFirst ? null : sorted.map(({ outcome }) => outcome.job.attempts),
@@ -44,17 +51,12 @@ export class KeptWrites {
     });
   }
 
-  fail(
-    ended: Batch<Extract<Outcome, { kind: "failed" }>>,
-    release: Release,
-    isInDoubt: boolean,
-    run: RunSettle,
-  ): Promise<UnwrittenRow[]> | undefined {
+  fail(ended: Batch<Extract<Outcome, { kind: "failed" }>>, release: Release, isInDoubt: boolean): Settling | undefined {
     const rules = this.#rulesFor(ended);
     if (!rules) return undefined;
     const jobs = ended.map((each) => ({ ...toEnd(each), payload: each.outcome.remaining ?? null }));
     const kept = toKeptTasks(rules, "failedDays", this.#rules.redact);
-    return this.#write(run, failJobsKept, { poolId: ended[0]!.poolId, jobs, kept, isInDoubt, ...release });
+    return this.#settling(failJobsKept, { poolId: ended[0]!.poolId, jobs, kept, isInDoubt, ...release });
   }
 
   rule<Ruled extends Unsuccessful>(
@@ -62,18 +64,16 @@ export class KeptWrites {
     toRuled: (outcome: Ruled) => RuledJob,
     release: Release,
     isInDoubt: boolean,
-    run: RunSettle,
-  ): Promise<UnwrittenRow[]> | undefined {
+  ): Settling | undefined {
     const rules = this.#rulesFor(ended);
     if (!rules) return undefined;
     const jobs = ended.map((each) => ({ ...toEnd(each), ...toRuled(each.outcome) }));
     const kept = toKeptTasks(rules, "failedDays", this.#rules.redact);
-    return this.#write(run, ruleJobsKept, { poolId: ended[0]!.poolId, jobs, kept, isInDoubt, ...release });
+    return this.#settling(ruleJobsKept, { poolId: ended[0]!.poolId, jobs, kept, isInDoubt, ...release });
   }
 
-  async #write<Params>(run: RunSettle, kept: Statement<Params, UnwrittenRow>, params: Params): Promise<UnwrittenRow[]> {
-    await this.#rules.opening();
-    return run(kept, params);
+  #settling<Params>(kept: Statement<Params, UnwrittenRow>, params: Params): Settling {
+    return { ...bind(kept, params), opening: this.#rules.opening() };
   }
 
   #rulesFor(ended: readonly EndedJob[]): Map<number, KeepRule> | undefined {

@@ -1,26 +1,18 @@
-import type { Database } from "../../db/database.ts";
+import { bind } from "../../db/statement.ts";
 import { type RuledJob, type Ruling, ruleJobs } from "../../db/statements/control.ts";
 import { type HeldBack, holdLimits } from "../../db/statements/limits.ts";
-import { completeJobs, failJobs, type Release, type UnwrittenRow } from "../../db/statements/settle.ts";
+import { completeJobs, failJobs, type Release } from "../../db/statements/settle.ts";
 import type { KeepRules } from "../../kept-history.ts";
 import type { Outcome } from "../run/outcome.ts";
 import type { EndedJob } from "./ended-job.ts";
-import { KeptWrites } from "./kept-writes.ts";
-import type { RunSettle } from "./settle-and-claim.ts";
+import { KeptWrites, type Settling } from "./kept-writes.ts";
 
 type OutcomeOf<Kind extends Outcome["kind"]> = Extract<Outcome, { kind: Kind }>;
 
-/** Makes the statement for jobs that are settled together. `isInDoubt` says that an earlier try may have gone through. */
-type Write<Ended extends Outcome> = (
-  ended: readonly EndedJob<Ended>[],
-  release: Release,
-  isInDoubt: boolean,
-  run: RunSettle,
-) => Promise<UnwrittenRow | undefined>;
-
 /** What is written with one statement. */
 export interface LaneSpec<Ended extends Outcome> {
-  readonly write: Write<Ended>;
+  /** The statement for jobs that are settled together. `isInDoubt` says that an earlier try may have gone through. */
+  readonly settle: (ended: readonly EndedJob<Ended>[], release: Release, isInDoubt: boolean) => Settling;
   /** What the pool reports to have tried if the database keeps refusing. */
   readonly action: string;
   readonly delayMs: number;
@@ -48,67 +40,45 @@ export type OutcomeIn<Name extends LaneName> = OutcomeOf<
 >;
 
 export function makeLaneSpecs(
-  database: Database,
   delays: LaneDelays,
   keepRules: KeepRules,
 ): { readonly [Name in LaneName]: LaneSpec<OutcomeIn<Name>> } {
   const kept = new KeptWrites(keepRules);
   return {
     completing: {
-      write: writeCompleted(kept),
+      settle: (ended, release) =>
+        kept.complete(ended, release) ??
+        bind(completeJobs, { poolId: ended[0]!.poolId, jobIds: ended.map(({ jobId }) => jobId), ...release }),
       action: "completeJob",
       delayMs: delays.completeJobBatchDelay,
     },
     failing: {
-      write: writeFailed(kept),
+      settle: (ended, release, isInDoubt) =>
+        kept.fail(ended, release, isInDoubt) ??
+        bind(failJobs, {
+          poolId: ended[0]!.poolId,
+          jobIds: ended.map(({ outcome }) => outcome.job.id),
+          attempts: ended.map(({ outcome }) => outcome.job.attempts),
+          errors: ended.map(({ outcome }) => outcome.text),
+          payloads: ended.map(({ outcome }) => outcome.remaining ?? null),
+          ...release,
+          isInDoubt,
+        }),
       action: "failJob",
       delayMs: delays.failJobBatchDelay,
     },
     ruling: {
-      write: writeRuled(database, kept),
+      settle: (ended, release, isInDoubt) => {
+        const { poolId } = ended[0]!;
+        const held = ended.flatMap(({ outcome }) => toHeld(outcome));
+        const settling =
+          kept.rule(ended, toRuled, release, isInDoubt) ??
+          bind(ruleJobs, { poolId, jobs: ended.map(({ outcome }) => toRuled(outcome)), ...release, isInDoubt });
+        return held.length > 0 ? { ...settling, first: bind(holdLimits, { poolId, held }) } : settling;
+      },
       action: "settleJob",
       delayMs: delays.failJobBatchDelay,
     },
-  };
-}
-
-function writeCompleted(kept: KeptWrites): Write<OutcomeIn<"completing">> {
-  return async (ended, release, _isInDoubt, run) => {
-    const [row] = await (kept.complete(ended, release, run) ??
-      run(completeJobs, { poolId: ended[0]!.poolId, jobIds: ended.map(({ jobId }) => jobId), ...release }));
-    return row;
-  };
-}
-
-function writeFailed(kept: KeptWrites): Write<OutcomeIn<"failing">> {
-  return async (ended, release, isInDoubt, run) => {
-    const [row] = await (kept.fail(ended, release, isInDoubt, run) ??
-      run(failJobs, {
-        poolId: ended[0]!.poolId,
-        jobIds: ended.map(({ outcome }) => outcome.job.id),
-        attempts: ended.map(({ outcome }) => outcome.job.attempts),
-        errors: ended.map(({ outcome }) => outcome.text),
-        payloads: ended.map(({ outcome }) => outcome.remaining ?? null),
-        ...release,
-        isInDoubt,
-      }));
-    return row;
-  };
-}
-
-function writeRuled(database: Database, kept: KeptWrites): Write<OutcomeIn<"ruling">> {
-  return async (ended, release, isInDoubt, run) => {
-    const held = ended.flatMap(({ outcome }) => toHeld(outcome));
-    // First, while the jobs are locked: others must not start in between.
-    if (held.length > 0) await database.run(holdLimits, { poolId: ended[0]!.poolId, held });
-    const [row] = await (kept.rule(ended, toRuled, release, isInDoubt, run) ??
-      run(ruleJobs, {
-        poolId: ended[0]!.poolId,
-        jobs: ended.map(({ outcome }) => toRuled(outcome)),
-        ...release,
-        isInDoubt,
-      }));
-    return row;
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Database } from "../../db/database.ts";
-import type { Statement } from "../../db/statement.ts";
+import type { Bound } from "../../db/statement.ts";
 import type { ClaimLimitedParams, ClaimLimitedRow } from "../../db/statements/claim-limited.ts";
 import type { UnwrittenRow } from "../../db/statements/settle.ts";
 import { andClaim } from "../../db/statements/settle-and-claim.ts";
@@ -15,28 +15,26 @@ export interface LentClaim {
   readonly onOver: () => void;
 }
 
-/** Runs a statement that settles. */
-export type RunSettle = <Params>(statement: Statement<Params, UnwrittenRow>, params: Params) => Promise<UnwrittenRow[]>;
-
 /** Gives undefined unless the pool has claimed all that its limits allowed, and waits. */
 export type Lend = (ended: readonly EndedJob[]) => LentClaim | undefined;
 
-/** Settles these jobs; if the pool waits for their places, the same statement takes them again. */
-export function settlingAndClaiming(database: Database, ended: readonly EndedJob[], lend: Lend): RunSettle {
-  return async (statement, params) => {
-    const claim = lend(ended);
-    if (!claim) return database.run(statement, params);
-    try {
-      const rows = await database.run(andClaim(statement, claim.isWatched), { settled: params, claim: claim.params });
-      const [row] = rows;
-      const isHeld = ({ jobId }: EndedJob): boolean => row?.held?.includes(jobId) ?? false;
-      await claim.onAnswer(
-        row && row.took_ms !== null ? row : undefined,
-        ended.filter((each) => !isHeld(each)),
-      );
-      return rows;
-    } finally {
-      claim.onOver();
-    }
-  };
+/** Settles these jobs; the same statement takes their places again. */
+export async function settleAndClaim(
+  database: Database,
+  { statement, params }: Bound<UnwrittenRow>,
+  ended: readonly EndedJob[],
+  claim: LentClaim,
+): Promise<UnwrittenRow[]> {
+  try {
+    const rows = await database.run(andClaim(statement, claim.isWatched), { settled: params, claim: claim.params });
+    const [row] = rows;
+    const isHeld = ({ jobId }: EndedJob): boolean => row?.held?.includes(jobId) ?? false;
+    await claim.onAnswer(
+      row && row.took_ms !== null ? row : undefined,
+      ended.filter((each) => !isHeld(each)),
+    );
+    return rows;
+  } finally {
+    claim.onOver();
+  }
 }

@@ -1,8 +1,7 @@
-import type { UnwrittenRow } from "../../db/statements/settle.ts";
 import { backoffMs } from "../../util/backoff.ts";
 import { sleep } from "../../util/sleep.ts";
 import { setImmediate } from "../../util/timers.ts";
-import type { Outcome, WrittenAs } from "../run/outcome.ts";
+import type { Outcome } from "../run/outcome.ts";
 import type { BatchWriter } from "./batch-writer.ts";
 import type { EndedJob } from "./ended-job.ts";
 import type { LaneJobs } from "./unwritten.ts";
@@ -20,14 +19,16 @@ export const heldBackoff = { minMs: 20, maxMs: 1_000, factor: 1.5 };
 export class SettleLane<Ended extends Outcome> {
   readonly #jobs: LaneJobs<Ended>;
   readonly #writer: BatchWriter<Ended>;
+  readonly #delayMs: number;
   readonly #onFlushed: () => void;
   #loop: Promise<void> | undefined;
   #heldLoop: Promise<void> | undefined;
 
   /** `onFlushed` is called when what was written together no longer counts as pending. */
-  constructor(jobs: LaneJobs<Ended>, writer: BatchWriter<Ended>, onFlushed: () => void) {
+  constructor(jobs: LaneJobs<Ended>, writer: BatchWriter<Ended>, delayMs: number, onFlushed: () => void) {
     this.#jobs = jobs;
     this.#writer = writer;
+    this.#delayMs = delayMs;
     this.#onFlushed = onFlushed;
   }
 
@@ -44,33 +45,17 @@ export class SettleLane<Ended extends Outcome> {
   }
 
   async #run(): Promise<void> {
-    const { delayMs } = this.#writer;
+    const delayMs = this.#delayMs;
     const jobs = this.#jobs;
     // Everything that ends in this turn of the event loop goes out together.
     if (delayMs > 0) await sleep(delayMs);
     else await new Promise((resolve) => setImmediate(resolve));
     while (jobs.waiting.length > 0) {
       jobs.inFlight = this.#nextBatch();
-      this.#hold(await this.#write(jobs.inFlight, true));
+      this.#hold(await this.#writer.write(jobs.inFlight, true));
       jobs.inFlight = [];
       this.#onFlushed();
       if (delayMs > 0 && jobs.waiting.length > 0) await sleep(delayMs);
-    }
-  }
-
-  /** Resolves to the jobs that another transaction holds. */
-  async #write(batch: readonly EndedJob<Ended>[], isFirst: boolean): Promise<readonly EndedJob<Ended>[]> {
-    const writer = this.#writer;
-    try {
-      const unwritten = await writer.write(batch, isFirst);
-      const held = unwritten?.held;
-      const isHeld = ({ jobId }: EndedJob<Ended>): boolean => held?.includes(jobId) ?? false;
-      for (const ended of batch) if (!isHeld(ended)) writer.written(ended, writtenAs(ended.jobId, unwritten));
-      return held ? batch.filter(isHeld) : [];
-    } catch (error) {
-      for (const ended of batch) writer.givenUp(ended, error);
-      writer.failed(error);
-      return [];
     }
   }
 
@@ -90,14 +75,13 @@ export class SettleLane<Ended extends Outcome> {
       await sleep(backoffMs(heldBackoff, attempt), giveUp);
       const trying = jobs.held.filter(({ poolId }) => poolId === jobs.held[0]?.poolId).slice(0, maxBatch);
       // Their queues were released the first time.
-      const stillHeld = new Set(await this.#write(trying, false));
+      const stillHeld = new Set(await writer.write(trying, false));
       const isOff = new Set(trying.filter((ended) => !stillHeld.has(ended)));
       jobs.held = jobs.held.filter((ended) => !isOff.has(ended));
       if (isOff.size > 0) attempt = 0;
       if (!giveUp.aborted) continue;
-      for (const ended of jobs.held) writer.givenUp(ended, giveUp.reason);
+      writer.giveUpOn(jobs.held, giveUp.reason);
       jobs.held = [];
-      writer.failed(giveUp.reason);
     }
   }
 
@@ -109,10 +93,4 @@ export class SettleLane<Ended extends Outcome> {
     while (count < maxBatch && count < waiting.length && waiting[count]?.poolId === poolId) count++;
     return waiting.splice(0, count);
   }
-}
-
-function writtenAs(jobId: string, unwritten: UnwrittenRow | undefined): WrittenAs {
-  if (unwritten?.cancelled?.includes(jobId)) return "cancelled";
-  if (unwritten?.refused?.includes(jobId)) return "failed";
-  return unwritten?.lost?.includes(jobId) ? "lost" : "decided";
 }

@@ -21,7 +21,7 @@ export class Settler {
 
   constructor(options: SettlerOptions) {
     this.#options = options;
-    const { completing, failing, ruling } = makeLaneSpecs(options.database, options, options.keepRules);
+    const { completing, failing, ruling } = makeLaneSpecs(options, options.keepRules);
     this.#lanes = {
       completing: this.#makeLane(completing),
       failing: this.#makeLane(failing),
@@ -51,6 +51,6 @@ export class Settler {
 
   #makeLane<Ended extends Outcome>(spec: LaneSpec<Ended>): SettleLane<Ended> {
     const { unwritten, onFlushed } = this.#options;
-    return new SettleLane(unwritten.addLane(), new BatchWriter(spec, this.#options), onFlushed);
+    return new SettleLane(unwritten.addLane(), new BatchWriter(spec, this.#options), spec.delayMs, onFlushed);
   }
 }

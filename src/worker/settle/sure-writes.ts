@@ -1,15 +1,31 @@
+import { isInDoubt, isRepeatable, isTransient } from "../../db/sqlstate.ts";
 import { toError } from "../../errors.ts";
 import type { Emit } from "../../events.ts";
 import type { Logger } from "../../logger.ts";
+import { backoffMs } from "../../util/backoff.ts";
+import { sleep } from "../../util/sleep.ts";
 import type { WorkerPool } from "../../worker.ts";
 import type { Outage } from "./outage.ts";
-import { persist } from "./persist.ts";
+
+const repeatBackoff = { minMs: 10, maxMs: 1_000, factor: 1.5 };
+/** Short, so that the outcomes of jobs are written soon after an outage, and before others may take the jobs. */
+const unreachableBackoff = { minMs: 100, maxMs: 1_000, factor: 1.5 };
+/** A refusal may be a passing state of affairs (a migration, a lock, a role); after this many it is not. */
+const maxRefusals = 12;
 
 export interface SureWritesOptions {
   readonly workerPool: WorkerPool;
   readonly emit: Emit;
   readonly logger: Logger;
   readonly outage: Outage;
+}
+
+/** How the tries of one write have gone so far. */
+export interface Tries {
+  failures: number;
+  refusals: number;
+  /** One of them may have gone through unheard. */
+  mayBeDone: boolean;
 }
 
 /** Writes that must not be lost: repeated until the database has them, or until a pool that has to end gives up. */
@@ -53,17 +69,47 @@ export class SureWrites {
 
   /** Tries until it is through; throws what the database says if that is given up. */
   async write<T>(write: (mayBeDone: boolean) => Promise<T>): Promise<T> {
-    const { signal } = this.#giveUp;
+    const tries = this.begin();
+    for (;;) {
+      try {
+        const result = await write(tries.mayBeDone);
+        this.succeeded(tries);
+        return result;
+      } catch (error) {
+        await this.failed(tries, error);
+      }
+    }
+  }
+
+  /** Begins a write; then each try either succeeds or fails. */
+  begin(): Tries {
     this.#pending++;
-    try {
-      return await persist(write, this.#options.outage, signal);
-    } catch (error) {
+    return { failures: 0, refusals: 0, mayBeDone: false };
+  }
+
+  succeeded(tries: Tries): void {
+    this.#pending--;
+    this.#options.outage.well(tries);
+  }
+
+  /**
+   * Resolves when it is time for the next try. Throws the error if that is given up: because the pool has to end, or because the database
+   * keeps refusing for a reason that is neither a conflict nor an outage.
+   */
+  async failed(tries: Tries, error: unknown): Promise<void> {
+    const { outage } = this.#options;
+    const { signal } = this.#giveUp;
+    tries.mayBeDone ||= isInDoubt(error);
+    outage.suspect(error);
+    if (signal.aborted || (!isTransient(error) && ++tries.refusals >= maxRefusals)) {
+      outage.leave(tries);
+      this.#pending--;
       this.#leavesLocks = true;
       if (signal.aborted) this.#shortfall ??= toError(signal.reason);
       throw error;
-    } finally {
-      this.#pending--;
     }
+    if (!isRepeatable(error)) outage.trouble(tries, error);
+    await sleep(backoffMs(isRepeatable(error) ? repeatBackoff : unreachableBackoff, tries.failures++), signal);
   }
 
   /** What is given up is reported by `shortfall`, and not as an error of its own. */
