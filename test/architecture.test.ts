@@ -61,6 +61,20 @@ test("a feature never imports a feature", () => {
   expect(wrong.map(describeImport)).toEqual([]);
 });
 
+test("on its way from the finished task to the statement, the settle goes down: no file knows one above it", () => {
+  const way = [
+    ...["run/dispatcher", "run/ends", "settle/settler", "settle/settle-lane", "settle/batch-writer"],
+    ...["settle/queue-releases", "settle/lanes", "settle/kept-writes", "settle/settle-and-claim"],
+    ...["settle/sure-writes", "settle/unwritten", "settle/ended-job"],
+  ].map((name) => `worker/${name}.ts`);
+  expect(way.filter((file) => !files.includes(file))).toEqual([]);
+  const wrong = imports.filter(({ from, target }) => {
+    const [own, other] = [way.indexOf(from), way.indexOf(target)];
+    return other >= 0 && other < own;
+  });
+  expect(wrong.map(describeImport)).toEqual([]);
+});
+
 test("only db/ touches pg at run time", () => {
   const wrong = imports.filter(
     ({ from, target, isType }) => /^pg($|\/)/.test(target) && !isType && homeOf(from) !== "db",

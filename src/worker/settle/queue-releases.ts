@@ -3,8 +3,7 @@ import { completeJobs } from "../../db/statements/settle.ts";
 import { backoffMs } from "../../util/backoff.ts";
 import { sleep } from "../../util/sleep.ts";
 import type { EndedJob } from "./ended-job.ts";
-import { heldBackoff } from "./settle-lane.ts";
-import type { SureWrites } from "./sure-writes.ts";
+import { heldBackoff, type SureWrites } from "./sure-writes.ts";
 import type { Unwritten } from "./unwritten.ts";
 
 export interface QueueReleasesOptions {

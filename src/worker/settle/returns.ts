@@ -5,8 +5,7 @@ import { backoffMs } from "../../util/backoff.ts";
 import { sleep } from "../../util/sleep.ts";
 import type { WorkerPool } from "../../worker.ts";
 import type { Unstarted } from "../claim/buffer.ts";
-import { heldBackoff } from "./settle-lane.ts";
-import type { SureWrites } from "./sure-writes.ts";
+import { heldBackoff, type SureWrites } from "./sure-writes.ts";
 import type { Unwritten } from "./unwritten.ts";
 
 export interface ReturnsOptions {

@@ -4,12 +4,11 @@ import { setImmediate } from "../../util/timers.ts";
 import type { Outcome } from "../run/outcome.ts";
 import type { BatchWriter } from "./batch-writer.ts";
 import type { EndedJob } from "./ended-job.ts";
+import { heldBackoff } from "./sure-writes.ts";
 import type { LaneJobs } from "./unwritten.ts";
 
 /** At most this many outcomes go out in one statement. */
 const maxBatch = 2_000;
-/** How often to try again to write what another transaction holds. */
-export const heldBackoff = { minMs: 20, maxMs: 1_000, factor: 1.5 };
 
 /**
  * Writes outcomes one statement after the other: what gathers while one is under way goes out with the next, so batches grow only

@@ -10,6 +10,8 @@ import type { Outage } from "./outage.ts";
 const repeatBackoff = { minMs: 10, maxMs: 1_000, factor: 1.5 };
 /** Short, so that the outcomes of jobs are written soon after an outage, and before others may take the jobs. */
 const unreachableBackoff = { minMs: 100, maxMs: 1_000, factor: 1.5 };
+/** How often to try again to write what another transaction holds. */
+export const heldBackoff = { minMs: 20, maxMs: 1_000, factor: 1.5 };
 /** A refusal may be a passing state of affairs (a migration, a lock, a role); after this many it is not. */
 const maxRefusals = 12;
 
