@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { RateLimitError } from "../../src/job-errors.ts";
 import { utilsOf } from "../control/kit.ts";
+import { blockEventLoop } from "../support/block.ts";
 import { freshDatabase } from "../support/database.ts";
 import { until } from "../support/wait.ts";
 import { heldTask, startWorker } from "../worker/kit.ts";
@@ -58,7 +59,7 @@ test("a process that is too busy for the slack of a rate starts its jobs all the
   await worker.runner.addJobs(jobs);
   // The slack is 10 ms, and every turn of the loop takes more.
   const spin = (): void => {
-    for (const until = performance.now() + 30; performance.now() < until; );
+    blockEventLoop(30);
     if (starts.length < jobs.length) spinning = setImmediate(spin);
   };
   let spinning = setImmediate(spin);

@@ -6,6 +6,7 @@ import { beat } from "../../src/db/statements/heartbeat.ts";
 import { makeWorkerUtils, type Runner, type RunnerOptions, run } from "../../src/index.ts";
 import { HeartbeatConnection, type HeartbeatConnectionOptions } from "../../src/recovery/heartbeat-connection.ts";
 import { deferred } from "../../src/util/deferred.ts";
+import { blockEventLoop } from "../support/block.ts";
 import { freshDatabase, type TestDatabase, testPool } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
 import { until } from "../support/wait.ts";
@@ -108,8 +109,7 @@ test("a heartbeat tells by how much the event loop was late", async () => {
   await start(database, {
     taskList: {
       compute: () => {
-        const endsAt = performance.now() + blockMs;
-        while (performance.now() < endsAt);
+        blockEventLoop(blockMs);
         hasEnded.resolve();
       },
     },
@@ -129,8 +129,7 @@ test("a delay of the event loop is reported by the next heartbeat that arrives, 
       compute: async () => {
         hasStarted.resolve();
         await mayBlock.promise;
-        const endsAt = performance.now() + blockMs;
-        while (performance.now() < endsAt);
+        blockEventLoop(blockMs);
         hasEnded.resolve();
       },
     },

@@ -3,20 +3,16 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { clientDatabase, type Database } from "../../../src/db/database.ts";
 import { type ClaimedRow, type ClaimParams, claimJobs, type Mark } from "../../../src/db/statements/claim.ts";
 import { runOnce } from "../../../src/runner/run.ts";
+import { blockEventLoop } from "../../support/block.ts";
 import { freshDatabase, type TestDatabase } from "../../support/database.ts";
 import { until } from "../../support/wait.ts";
 import { heldTask, never, startPool, startWorker } from "../kit.ts";
 
 const quiet = { noHandleSignals: true } as const;
 
-function keepEventLoop(ms: number): void {
+function compute(ms: number): void {
   const end = performance.now() + ms;
   while (performance.now() < end);
-}
-
-/** As a task does that runs a program and waits for it: the event loop stands still, and the processor is free. */
-function sleepInPlace(ms: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 test("jobs start in the order of priority, then run_at, then id", async () => {
@@ -60,7 +56,7 @@ test("a task that once keeps the event loop to itself does not upset the order o
     taskList: {
       t: ({ n }) => {
         order.push(n);
-        if (n % 700 === 0) keepEventLoop(120);
+        if (n % 700 === 0) blockEventLoop(120);
       },
     },
   });
@@ -68,8 +64,8 @@ test("a task that once keeps the event loop to itself does not upset the order o
 }, 120_000);
 
 test.each([
-  ["compute", keepEventLoop],
-  ["wait for something outside", sleepInPlace],
+  ["compute", compute],
+  ["wait for something outside", blockEventLoop],
 ])(
   "a run until empty comes to what it has returned because tasks %s, though no notification tells it",
   async (_what, keep) => {
