@@ -18,7 +18,10 @@ declare module "vitest" {
 /** Gives all test files one PostgreSQL server and a template database with the schema in it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const server = await startServer();
-  if (server.isLocal) await dropLeftovers(server.url);
+  if (server.isLocal) {
+    await makeLoginsCheap(server.url);
+    await dropLeftovers(server.url);
+  }
   const prefix = `hathi_test_${process.pid}_${randomBytes(3).toString("hex")}`;
   await makeTemplate(server.url, `${prefix}_template`);
   project.provide("postgres", { url: server.url, prefix, clones: await canClone(server.url) });
@@ -44,6 +47,21 @@ async function startServer(): Promise<{ url: string; isLocal: boolean; stop(): P
   return { url: embedded.connectionString, isLocal: true, stop: async () => void (await embedded.stop()) };
 }
 
+/** The tests connect tens of thousands of times; 4,096 rounds of hashing the password took a quarter of the CPU time of each login. */
+async function makeLoginsCheap(serverUrl: string): Promise<void> {
+  await withClient(serverUrl, async (client) => {
+    // PostgreSQL has the setting since version 16.
+    const { rows } = await client.query("select from pg_settings where name = 'scram_iterations'");
+    if (rows.length === 0) return;
+    // Another run may do the same now.
+    await client.query("select pg_advisory_lock(hashtext('hathi_test'))");
+    await client.query("set scram_iterations = 1");
+    await client.query(
+      `alter role current_user password ${pg.escapeLiteral(decodeURIComponent(new URL(serverUrl).password))}`,
+    );
+  });
+}
+
 /** From PostgreSQL 18 on the kernel can copy a database's files, which takes half of the CPU time. */
 function canClone(serverUrl: string): Promise<boolean> {
   return withClient(serverUrl, async (client) => {
@@ -66,6 +84,8 @@ async function makeTemplate(serverUrl: string, name: string): Promise<void> {
     client.release();
     await pool.end();
   }
+  // The first session after a change of the catalogs caches them in a file, which the copies of the database then have, too.
+  await withClient(url.href, (again) => again.query("select"));
 }
 
 async function dropDatabases(serverUrl: string, prefix: string): Promise<void> {
