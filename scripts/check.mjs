@@ -13,7 +13,7 @@ const checks = [
   ["architecture", "vitest run --config test/architecture.config.ts --silent"],
 ];
 
-if (!process.argv.includes("--no-install")) await installPrivate();
+if (!process.argv.includes("--no-install")) installPrivate();
 const outputs = await Promise.all(checks.map(([name, command]) => check(name, command)));
 const failed = outputs.filter((output) => output !== undefined);
 for (const output of failed) console.error(output);

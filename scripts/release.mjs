@@ -15,21 +15,21 @@ const folders = ["packages/embedded", "."];
 const edited = new Map();
 
 try {
-  await release();
+  release();
 } catch (error) {
   putBack();
   console.error(error.message);
   process.exitCode = 1;
 }
 
-async function release() {
+function release() {
   if (!/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version ?? "")) {
     throw new Error("Name the version: npm run release -- 0.2.0 [--dry-run]");
   }
   if (read("git", "status", "--porcelain") !== "") throw new Error("Commit or stash your changes first.");
   if (read("git", "tag", "--list", `v${version}`) !== "") throw new Error(`There is a tag v${version} already.`);
   // Before the lock files change: ours are the only versions in them that will.
-  await installPrivate();
+  installPrivate();
   const setVersion = (text) =>
     text
       .replace(/^( {2}"version": )"[^"]+"/m, `$1"${version}"`)

@@ -12,7 +12,7 @@ const given = process.argv.slice(2);
 const isMatrix = given.includes("--matrix");
 const filters = given.filter((argument) => argument !== "--matrix");
 
-await installPrivate();
+installPrivate();
 const gaps = Object.entries({
   git: "Git",
   python3: "Python",
