@@ -6,6 +6,8 @@ export const maxHoldMs = 200;
 const stallMs = 40;
 /** How often to check for a stall. */
 const checkMs = 20;
+/** How often to check at the least if the user allows to hold for long: what has to wait for its queue may have come since. */
+const recheckMs = 50;
 /**
  * When to check a suspicion again. A process that was not scheduled frees its slots within one turn of the event loop, and starts what it
  * holds within a few.
@@ -70,7 +72,7 @@ export class HoldWatch {
     const { ttlMs } = this.#options;
     if (this.#suspicion) return this.#suspicion === "stalled" ? stallRecheckMs : overdueRecheckMs;
     if (ttlMs === undefined) return checkMs;
-    return Math.max(1, Math.min(readySince + ttlMs, waitingSince + maxHoldMs) - monotonicMs());
+    return Math.max(1, Math.min(Math.min(readySince + ttlMs, waitingSince + maxHoldMs) - monotonicMs(), recheckMs));
   }
 
   #check(): void {

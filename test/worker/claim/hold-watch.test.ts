@@ -112,3 +112,14 @@ test("a closed watch is silent", () => {
   vi.advanceTimersByTime(1_000);
   expect(scene.said).toEqual([]);
 });
+
+test("what comes to wait for its queue is returned in time, although all else may be held for minutes", () => {
+  const scene = makeScene(300_000);
+  scene.held.readySince = performance.now();
+  scene.watch.watch();
+  vi.advanceTimersByTime(1);
+  scene.held.waitingSince = performance.now();
+  scene.watch.watch();
+  vi.advanceTimersByTime(300);
+  expect(scene.said).toEqual(["overdue"]);
+});
