@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { WorkerEvents } from "../../src/events.ts";
 import { Logger } from "../../src/logger.ts";
 import { quickly } from "../recovery/kit.ts";
-import { freshDatabase, type TestDatabase } from "../support/database.ts";
+import { freshDatabase, type JobRow, type TestDatabase } from "../support/database.ts";
 import { rememberingLogger } from "../support/log.ts";
 import { startProxy } from "../support/proxy.ts";
 import { until } from "../support/wait.ts";
@@ -19,10 +19,14 @@ const taskList = {
 };
 
 function done(db: TestDatabase): Promise<unknown> {
-  return until(async () => (await db.jobs()).every(({ attempts, locked_by }) => attempts > 0 && locked_by === null), {
+  const isDone = (job: JobRow): boolean => job.attempts > 0 && job.locked_by === null;
+  return until(async () => (await db.jobs()).every((job) => job.task_identifier === "tick" || isDone(job)), {
     what: "no job waits or runs",
   });
 }
+
+/** All that can be listened to, that of the library's own parts included. */
+const allNames = [...eventNames, "claim:complete", "claim:error", "settle:complete"];
 
 test.each([
   [
@@ -37,8 +41,10 @@ test.each([
   async (_how, fail) => {
     const unhandled: unknown[] = [];
     const note = (reason: unknown): void => void unhandled.push(reason);
-    process.on("unhandledRejection", note);
-    onTestFinished(() => void process.off("unhandledRejection", note));
+    for (const name of ["unhandledRejection", "uncaughtException"]) {
+      process.on(name, note);
+      onTestFinished(() => void process.off(name, note));
+    }
     const db = await freshDatabase();
     const proxy = await startProxy(db.url);
     const said: string[] = [];
@@ -47,25 +53,49 @@ test.each([
       return fail();
     });
     const events = new EventEmitter();
-    for (const name of eventNames) events.on(name, fail as () => void);
-    const { runner } = await startWorker(db, taskList, {
-      connectionString: proxy.url,
-      concurrency: 3,
-      crontab: "* * * * * good ?max=1",
-      events: events as unknown as WorkerEvents,
-      logger,
-      recovery,
-    });
+    for (const name of allNames) events.on(name, fail as () => void);
+    let ticks = 0;
+    const ticked = async (): Promise<void> => {
+      const before = ticks;
+      await until(() => ticks > before, { what: "cron has ticked" });
+    };
+    const { runner } = await startWorker(
+      db,
+      { ...taskList, tick: () => void ticks++ },
+      {
+        connectionString: proxy.url,
+        concurrency: 3,
+        crontab: "* * * * * tick ?seconds=*",
+        events: events as unknown as WorkerEvents,
+        history: "outcomes",
+        logger,
+        recovery,
+      },
+    );
     await db.query("select graphile_worker.add_job('good'), graphile_worker.add_job('bad')");
     await done(db);
+    await ticked();
+    // First its connections are cut, then the server cannot be reached.
+    await db.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+    );
+    await db.query("select graphile_worker.add_job('good'), graphile_worker.add_job('bad')");
+    await done(db);
+    await ticked();
     proxy.sever();
     await until(() => said.some((message) => message.startsWith("Lost the database")));
     proxy.restore();
     await until(() => said.some((message) => message.startsWith("The database answers again")));
     await db.query("select graphile_worker.add_job('good'), graphile_worker.add_job('bad')");
     await done(db);
-    expect((await db.jobs()).map(({ task_identifier }) => task_identifier)).toEqual(["bad", "bad"]);
+    await ticked();
     await runner.stop();
+    const left = await db.jobs();
+    expect(left.map(({ task_identifier }) => task_identifier).filter((name) => name !== "tick")).toEqual([
+      "bad",
+      "bad",
+      "bad",
+    ]);
     expect(said).toContain("A listener of 'job:start' failed; this changes nothing else: Error: broken observer");
     expect(unhandled).toEqual([]);
   },
