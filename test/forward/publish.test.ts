@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { type ForwardMessage, forward, type PublishOutcome } from "../../src/forward/index.ts";
 import { makeWorkerUtils } from "../../src/runner/worker-utils.ts";
+import { deferred } from "../../src/util/deferred.ts";
 import { freshDatabase, type TestDatabase } from "../support/database.ts";
 import { until } from "../support/wait.ts";
 import { startWorker } from "../worker/kit.ts";
@@ -26,24 +27,37 @@ const add = (db: TestDatabase, payloads: readonly object[], queue: string | null
 test("a batch is published at once, and only what was acknowledged is completed", async () => {
   const db = await freshDatabase();
   const sent: ForwardMessage[][] = [];
+  const to = async (batch: readonly ForwardMessage[]): Promise<PublishOutcome[]> => {
+    const outcomes = await obedient(sent)(batch);
+    await haveStarted.promise;
+    return outcomes;
+  };
   await add(db, [{ n: 1 }, { answers: ["retry", "acked"] }, { answers: ["reject"] }, { n: 4 }]);
+  const haveStarted = deferred();
   const worker = await startWorker(
     db,
     {},
     {
-      forward: [forward({ tasks: ["mail/*"], to: obedient(sent), backoff: { type: "fixed", delay: 5 } })],
+      forward: [forward({ tasks: ["mail/*"], to, backoff: { type: "fixed", delay: 5 } })],
       pollInterval: 50,
     },
   );
+  await until(() => worker.of("job:start").length === 4);
+  haveStarted.resolve();
   await until(async () => (await db.jobs()).length === 1);
   await until(async () => (await db.jobs())[0]!.locked_by === null);
-  expect(sent[0]).toHaveLength(4);
+  // A busy process may start them in two turns of its event loop; what gathers while a batch is under way goes out with the next.
+  const first = sent
+    .slice(0, 2)
+    .flat()
+    .filter(({ attempt }) => attempt === 1);
+  expect(first).toHaveLength(4);
   expect(await db.jobs()).toMatchObject([
     { id: "3", attempts: 25, max_attempts: 25, last_error: expect.stringContaining("can never take the message") },
   ]);
-  const again = sent.slice(1).flat();
+  const again = sent.flat().filter(({ attempt }) => attempt > 1);
   expect(again).toMatchObject([{ id: "hathi-graphile_worker-2", attempt: 2 }]);
-  expect(again[0]!.id).toBe(sent[0]![1]!.id);
+  expect(again[0]!.id).toBe(first[1]!.id);
   expect(
     worker
       .of("job:complete")
