@@ -13,6 +13,8 @@ export class Outage {
   readonly #onSuspect: (error: unknown) => void;
   readonly #mayBeIdle: boolean;
   #isIdle: boolean;
+  /** What had no tasks; that another part does well says nothing about it. */
+  #idlePart: object | undefined;
 
   constructor(log: OutageLog, logger: Logger, onSuspect: (error: unknown) => void, mayBeIdle = false) {
     this.#log = log;
@@ -26,6 +28,7 @@ export class Outage {
     if (error instanceof NoTasksError) {
       if (!this.#isIdle) this.#logger.warn(idle);
       this.#isIdle = true;
+      this.#idlePart = part;
       return;
     }
     if (isRepeatable(error)) {
@@ -42,7 +45,7 @@ export class Outage {
   }
 
   well(part: object): void {
-    this.#isIdle = this.#mayBeIdle;
+    if (part === this.#idlePart) this.#isIdle = this.#mayBeIdle;
     this.#log.well(part);
   }
 
