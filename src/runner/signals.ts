@@ -20,7 +20,7 @@ interface Member {
   company?: Company;
 }
 
-/** What ends with a pool, and before the process does. */
+/** The forwarders beside a pool: the process ends only after them. */
 interface Company {
   readonly ended: Promise<unknown>;
   readonly forwarding: { readonly isIdle: boolean; kill(reason: string): void };
@@ -46,12 +46,12 @@ export function stopOnSignals(pool: Pool, emit: Emit, logger: Logger): void {
     members.delete(member);
     if (members.size === 0 && state === "waiting") detach();
   };
-  // Whoever attends has said so by then.
+  // By then `attendSignals` was called, if it is at all.
   const end = (): Promise<unknown> => endOf(member).then(leave, leave);
   pool.promise.then(end, end);
 }
 
-/** Lets signals wait for what ends with this pool, and end it at once when they end the pool at once. */
+/** Makes signals wait for the forwarders beside this pool too; a second signal ends both at once. */
 export function attendSignals(pool: Pool, company: Company): void {
   for (const member of members) if (member.pool === pool) member.company = company;
 }
